@@ -1,0 +1,2 @@
+//! switchboard
+fn main() {}
