@@ -1,0 +1,18 @@
+//! The header rules of the Streamable HTTP transport [spec: basic/transports/streamable-http].
+//!
+//! `classify` reads a POST on the server's side, `headers` writes one on the client's side,
+//! [`value`] is the encoding of header values, [`param_headers`] the `x-mcp-header` annotation.
+
+pub mod param_headers;
+pub mod value;
+
+use http::HeaderName;
+
+/// Carries the revision; equal to the one in `_meta`.
+pub const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// Carries the method.
+pub const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+/// Carries the name or the URI that the request is about.
+pub const NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// What the headers of annotated parameters start with.
+pub const PARAM_PREFIX: &str = "mcp-param-";

@@ -1,0 +1,1 @@
+//! Session machines for pipes: ids, pending exchanges, timeouts, cancellation. No IO, no clock.
