@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         run_servers(&suite, &fixtures, &servers, &mut table);
     }
     run_clients(&suite, &fixtures, &clients, &mut table);
-    Ok(table.close())
+    Ok(table.close(suite.results()))
 }
 
 /// Builds the two programs that the suite drives, and returns their folder.

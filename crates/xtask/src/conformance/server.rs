@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::process::Group;
+use crate::process::{self, Group};
 
 /// What it says on standard error, followed by its address.
 const READY: &str = "listening on ";
@@ -30,7 +30,7 @@ impl Server {
     /// # Errors
     /// If it cannot be started, or ends or stays silent instead of listening.
     pub(super) fn start(program: &Path, log: &Path) -> Result<Self> {
-        let mut command = Command::new(program);
+        let mut command = process::grouped(program);
         command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::null()).stderr(Stdio::piped());
         let (mut group, stderr) = Group::spawn(&mut command, |child| child.stderr.take())?;
         let stderr = stderr.context("the server has no standard error")?;

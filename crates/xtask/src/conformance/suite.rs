@@ -64,8 +64,8 @@ impl Suite {
         &self.results
     }
 
-    fn node(&self, arguments: &[&str]) -> Command {
-        let mut node = Command::new("node");
+    /// Completes a command that starts Node.
+    fn suite(&self, mut node: Command, arguments: &[&str]) -> Command {
         node.current_dir(&self.root).arg(&self.program).args(arguments);
         node
     }
@@ -75,7 +75,9 @@ impl Suite {
     /// # Errors
     /// If the suite cannot say.
     pub(super) fn required(&self) -> Result<Vec<(Side, String)>> {
-        let list = process::output(&mut self.node(&["list", "--requirements", &self.revision]))?;
+        let list = process::output(
+            &mut self.suite(Command::new("node"), &["list", "--requirements", &self.revision]),
+        )?;
         let required = parse_required(&list);
         anyhow::ensure!(
             !required.is_empty(),
@@ -90,7 +92,7 @@ impl Suite {
     /// If the suite cannot be started or its results cannot be read.
     pub(super) fn run_server(&self, scenario: &Scenario, url: &str) -> Result<Outcome> {
         let folder = self.folder(Side::Server, scenario)?;
-        let mut command = self.node(&["server", "--url", url]);
+        let mut command = self.suite(process::grouped("node"), &["server", "--url", url]);
         let suite = self.run(&mut command, scenario, &folder)?;
         Ok(Outcome { suite, client_exit: None, checks: read_checks(&folder)? })
     }
@@ -102,7 +104,7 @@ impl Suite {
     pub(super) fn run_client(&self, scenario: &Scenario, client: &Path) -> Result<Outcome> {
         let folder = self.folder(Side::Client, scenario)?;
         let exit_file = folder.join("client-exit-code");
-        let mut command = self.node(&["client", "--command", RUN_CLIENT]);
+        let mut command = self.suite(process::grouped("node"), &["client", "--command", RUN_CLIENT]);
         command
             .env("SWITCHBOARD_CONFORMANCE_CLIENT", client)
             .env("SWITCHBOARD_CONFORMANCE_EXIT_FILE", &exit_file);

@@ -1,5 +1,6 @@
 //! The table of a run: one row a scenario as it ends, its problems below it, and the closing line.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::verdict::Verdict;
@@ -54,8 +55,11 @@ impl Table {
         }
     }
 
-    /// Prints the closing line; `true` if all rows are green.
-    pub(super) fn close(self) -> bool {
+    /// Prints the closing line; `true` if all rows are green. What was said is in `results`.
+    pub(super) fn close(self, results: &Path) -> bool {
+        if self.failed > 0 {
+            println!("what the suite and our programs said is in {}", results.display());
+        }
         println!("{} passed, {} failed", self.passed, self.failed);
         self.failed == 0
     }

@@ -16,6 +16,8 @@ pub(super) struct Check {
     id: String,
     #[serde(default)]
     name: String,
+    #[serde(default)]
+    description: String,
     status: String,
     #[serde(default)]
     error_message: Option<String>,
@@ -128,7 +130,7 @@ fn describe(ended: Ended) -> String {
 
 impl Check {
     fn problem(&self) -> String {
-        let reason = self.error_message.as_deref().unwrap_or("no reason given");
+        let reason = self.error_message.as_deref().unwrap_or(&self.description);
         format!("{} {} ({}): {reason}", self.status, self.id, self.name)
     }
 }

@@ -11,7 +11,8 @@ fn checks(lines: &str) -> Option<Vec<Check>> {
     let check = |line: &str| {
         let mut words = line.split_whitespace().map(str::to_owned);
         let mut word = || words.next().unwrap();
-        Check { status: word(), id: word(), name: word(), error_message: None }
+        let (status, id, name) = (word(), word(), word());
+        Check { status, id, name, description: String::new(), error_message: None }
     };
     Some(lines.lines().filter(|line| !line.trim().is_empty()).map(check).collect())
 }
@@ -99,4 +100,7 @@ fn an_entry_of_the_suite_is_read_as_it_writes_it() {
         "specReferences": [], "details": {}, "errorMessage": "why"}]"#;
     let checks: Vec<Check> = serde_json::from_str(text).unwrap();
     assert_eq!(checks[0].problem(), "WARNING a (A): why");
+    let bare = r#"{"id": "a", "name": "A", "description": "what was wanted", "status": "FAILURE"}"#;
+    let check: Check = serde_json::from_str(bare).unwrap();
+    assert_eq!(check.problem(), "FAILURE a (A): what was wanted");
 }
