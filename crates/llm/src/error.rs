@@ -57,6 +57,11 @@ impl ModelError {
         self
     }
 
+    pub(crate) fn map_message(mut self, map: impl FnOnce(String) -> String) -> Self {
+        self.message = map(self.message);
+        self
+    }
+
     /// The HTTP status that the endpoint answered with.
     pub fn status(&self) -> Option<u16> {
         self.status

@@ -5,8 +5,13 @@
 
 mod answer;
 mod error;
+mod http_client;
 mod model;
+mod openai;
+#[cfg(feature = "scripted")]
+pub mod scripted;
 mod secret;
+mod timer;
 
 pub use crate::answer::ModelAnswer;
 pub use crate::error::ModelError;
@@ -14,4 +19,6 @@ pub use crate::model::{
     CallDefect, ChatModel, ChatRequest, Finish, Message, ModelEvent, ModelStream, ToolCallRequest,
     ToolChoice, ToolDefinition, Usage, Warning,
 };
+pub use crate::openai::{Limits, OpenAiConfig, OpenAiModel, RetryPolicy, Timeouts};
 pub use crate::secret::Secret;
+pub use crate::timer::{Timer, TokioTimer};

@@ -1,0 +1,224 @@
+//! Puts the fragments of streamed calls together.
+//!
+//! A fragment belongs to a call by its index, else by its id, else by its place. Servers leave out any of the
+//! three, repeat them, or use one index for all calls; the rules are in [`CallAssembler::owner`]. Nothing is
+//! decided about a call before the answer has ended.
+
+use std::collections::{HashSet, VecDeque};
+
+use serde::de::IgnoredAny;
+
+use super::wire::WireCall;
+use crate::error::{Kind, ModelError};
+use crate::model::{CallDefect, ModelEvent, ToolCallRequest};
+
+/// The most calls that one answer may hold.
+pub(super) const MAX_CALLS: usize = 128;
+
+#[derive(Debug, Default)]
+pub(super) struct CallAssembler {
+    calls: Vec<PartialCall>,
+}
+
+#[derive(Debug, Default)]
+struct PartialCall {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    end: ObjectEnd,
+    announced: bool,
+}
+
+/// One fragment, without what is empty.
+#[derive(Debug)]
+pub(super) struct Fragment {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    /// The call is complete as it stands and never continues another one.
+    whole: bool,
+    /// The place of the fragment in its chunk.
+    place: usize,
+}
+
+impl Fragment {
+    pub(super) fn new(call: WireCall, place: usize, whole: bool) -> Self {
+        let function = call.function.unwrap_or_default();
+        Self {
+            index: call.index,
+            id: call.id,
+            name: function.name,
+            arguments: function.arguments,
+            whole,
+            place,
+        }
+    }
+}
+
+impl CallAssembler {
+    /// Takes the next fragment and reports what can be shown of it.
+    pub(super) fn push(
+        &mut self,
+        fragment: Fragment,
+        events: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), ModelError> {
+        let position = match self.owner(&fragment) {
+            Some(position) => position,
+            None if self.calls.len() == MAX_CALLS => {
+                return Err(ModelError::new(
+                    Kind::TooLarge,
+                    format!("the model made more than {MAX_CALLS} calls in one answer"),
+                )
+                .with_hint("ask it to do less at once, or choose another model"));
+            }
+            None => {
+                self.calls.push(PartialCall::default());
+                self.calls.len() - 1
+            }
+        };
+        self.calls[position].take(fragment, position, events);
+        Ok(())
+    }
+
+    /// The call that a fragment continues, or `None` if it opens a new one.
+    fn owner(&self, fragment: &Fragment) -> Option<usize> {
+        if fragment.whole {
+            return None;
+        }
+        let last = self.calls.len().checked_sub(1);
+        let named = !fragment.name.is_empty();
+        let position = match fragment.index {
+            Some(index) => self
+                .calls
+                .iter()
+                .rposition(|call| call.index == Some(index))
+                // The index came late.
+                .or_else(|| last.filter(|last| !named && self.calls[*last].index.is_none()))?,
+            None if !fragment.id.is_empty() => self
+                .calls
+                .iter()
+                .rposition(|call| call.id == fragment.id)
+                // The id came late.
+                .or_else(|| last.filter(|last| !named && self.calls[*last].id.is_empty()))?,
+            None if named && fragment.place > 0 => return None,
+            None => last?,
+        };
+        let call = &self.calls[position];
+        let other = |mine: &str, theirs: &str| !mine.is_empty() && !theirs.is_empty() && mine != theirs;
+        let opens = other(&call.id, &fragment.id)
+            || other(&call.name, &fragment.name)
+            // The same index, id or tool once more, after a call that is already whole.
+            || (named && !fragment.arguments.is_empty() && call.end.reached);
+        (!opens).then_some(position)
+    }
+
+    /// The calls in their final form, with their positions. `cut_off` says that the answer ended for want of tokens, so that the last
+    /// call may lack its arguments altogether.
+    pub(super) fn finish(
+        self,
+        used_ids: &mut HashSet<String>,
+        cut_off: bool,
+    ) -> Vec<(usize, ToolCallRequest)> {
+        let last = self.calls.len().saturating_sub(1);
+        self.calls
+            .into_iter()
+            .enumerate()
+            .filter(|(_, call)| !(call.name.is_empty() && call.arguments.trim().is_empty()))
+            .map(|(position, call)| (position, call.finish(used_ids, cut_off && position == last)))
+            .collect()
+    }
+}
+
+impl PartialCall {
+    fn take(&mut self, fragment: Fragment, position: usize, events: &mut VecDeque<ModelEvent>) {
+        self.index = self.index.or(fragment.index);
+        // What is known stays: servers repeat the fields, or send them again as empty strings.
+        if self.id.is_empty() {
+            self.id = fragment.id;
+        }
+        if self.name.is_empty() {
+            self.name = fragment.name;
+        }
+        self.end.scan(&fragment.arguments);
+        self.arguments.push_str(&fragment.arguments);
+        let delta = if self.announced {
+            fragment.arguments
+        } else if self.name.is_empty() {
+            return;
+        } else {
+            self.announced = true;
+            events.push_back(ModelEvent::CallStart { call: position, name: self.name.clone() });
+            self.arguments.clone()
+        };
+        if !delta.is_empty() {
+            events.push_back(ModelEvent::CallArgumentsDelta { call: position, delta });
+        }
+    }
+
+    fn finish(self, used_ids: &mut HashSet<String>, cut_off: bool) -> ToolCallRequest {
+        let (arguments, defect) = complete_arguments(&self.arguments, cut_off);
+        let defect = if self.name.is_empty() { Some(CallDefect::Nameless) } else { defect };
+        ToolCallRequest { id: claim_id(self.id, used_ids), name: self.name, arguments, defect }
+    }
+}
+
+/// The text of the arguments as one JSON object, or what is wrong with it.
+pub(super) fn complete_arguments(text: &str, cut_off: bool) -> (String, Option<CallDefect>) {
+    let trimmed = text.trim();
+    if trimmed.is_empty() && cut_off {
+        return (String::new(), Some(CallDefect::Truncated));
+    }
+    if trimmed.is_empty() || trimmed == "null" {
+        return ("{}".to_owned(), None);
+    }
+    match serde_json::from_str::<IgnoredAny>(trimmed) {
+        Ok(_) if trimmed.starts_with('{') => (trimmed.to_owned(), None),
+        Err(error) if error.is_eof() || cut_off => (text.to_owned(), Some(CallDefect::Truncated)),
+        _ => (text.to_owned(), Some(CallDefect::InvalidArguments)),
+    }
+}
+
+/// The provider's id if it is there and new in this conversation, else one that is.
+pub(super) fn claim_id(id: String, used: &mut HashSet<String>) -> String {
+    if !id.is_empty() && used.insert(id.clone()) {
+        return id;
+    }
+    let mut number = used.len() + 1;
+    loop {
+        let fresh = format!("call_{number}");
+        if used.insert(fresh.clone()) {
+            return fresh;
+        }
+        number += 1;
+    }
+}
+
+/// Notices the end of the first JSON object in a text that arrives in pieces, each byte looked at once.
+#[derive(Debug, Default)]
+struct ObjectEnd {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    reached: bool,
+}
+
+impl ObjectEnd {
+    fn scan(&mut self, piece: &str) {
+        for byte in piece.bytes() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                _ if self.in_string => {}
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.reached |= self.depth == 0;
+                }
+                _ => {}
+            }
+        }
+    }
+}
