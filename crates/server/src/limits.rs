@@ -1,0 +1,87 @@
+//! The named limit of every buffer, queue and wait of the server.
+//!
+//! One value, set once on the builder and shared by every transport, so that nothing a peer sends
+//! grows without bound. Where to look next: `build.rs` takes it, `http` and `stdio` obey it.
+
+use std::time::Duration;
+
+/// How large, how many and how long.
+///
+/// The defaults suit a server with ordinary tools; raise one where a tool needs more.
+///
+/// ```
+/// use switchboard_server::Limits;
+///
+/// let limits = Limits { body_bytes: 64 * 1024 * 1024, ..Limits::default() };
+/// assert_eq!(limits.page_size, 1_000);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one HTTP request body. Default 4 MiB.
+    pub body_bytes: usize,
+    /// Bytes of one line on a pipe, without its end. Default 4 MiB.
+    pub line_bytes: usize,
+    /// Bytes of one message that leaves on an event stream or a pipe as a notification; a longer log
+    /// message or progress text is replaced by a note that says so. Default 64 KiB.
+    pub event_bytes: usize,
+    /// Exchanges that run at the same time: on one pipe, and over the whole HTTP service. Default 1 024.
+    pub concurrent_exchanges: usize,
+    /// Connections that the HTTP listener keeps open at the same time. Default 4 096.
+    pub connections: usize,
+    /// How long an HTTP client may take to send its headers, and again for its body. Default 30 s.
+    pub read_timeout: Duration,
+    /// Items on one page of a list. Default 1 000.
+    pub page_size: usize,
+    /// `subscriptions/listen` streams that are open at the same time, over all transports. Default 1 024.
+    pub listen_streams: usize,
+    /// Resource URIs that one `subscriptions/listen` may name; what is beyond is not granted. Default 1 024.
+    pub listen_uris: usize,
+    /// Log messages of one exchange that wait to be sent; the oldest gives way. Default 64.
+    pub outbox_messages: usize,
+    /// The least time between two progress notifications of one exchange, once
+    /// [`Limits::progress_burst`] are out. Default 50 ms.
+    pub progress_interval: Duration,
+    /// Progress notifications of one exchange that are sent as fast as they come. Default 16.
+    pub progress_burst: u32,
+    /// Bytes of a sealed request state, as it stands on the wire. Default 16 KiB.
+    pub request_state_bytes: usize,
+    /// For how long a sealed request state is good. Default 10 minutes.
+    pub request_state_ttl: Duration,
+    /// Input rounds of one request, asked-again questions included. Default 32.
+    pub input_rounds: u32,
+    /// How long a tool, resource or prompt handler may take that has no timeout of its own; `None` for
+    /// ever. Default 10 minutes.
+    pub handler_timeout: Option<Duration>,
+    /// How long a graceful shutdown waits for exchanges that are running. Default 10 s.
+    pub shutdown_grace: Duration,
+}
+
+impl Limits {
+    /// How deep JSON may nest where it is decoded into a value; fixed, because the decoder has it built
+    /// in. Text that is only passed on is not decoded.
+    pub const JSON_DEPTH: usize = 128;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 4 * 1024 * 1024,
+            line_bytes: 4 * 1024 * 1024,
+            event_bytes: 64 * 1024,
+            concurrent_exchanges: 1_024,
+            connections: 4_096,
+            read_timeout: Duration::from_secs(30),
+            page_size: 1_000,
+            listen_streams: 1_024,
+            listen_uris: 1_024,
+            outbox_messages: 64,
+            progress_interval: Duration::from_millis(50),
+            progress_burst: 16,
+            request_state_bytes: 16 * 1024,
+            request_state_ttl: Duration::from_secs(600),
+            input_rounds: 32,
+            handler_timeout: Some(Duration::from_secs(600)),
+            shutdown_grace: Duration::from_secs(10),
+        }
+    }
+}
