@@ -195,6 +195,12 @@ impl Turn {
         Ok(response)
     }
 
+    /// The bytes that this turn sends, for tests that need no connection.
+    #[cfg(test)]
+    pub(crate) fn wire_bytes(&self) -> Bytes {
+        self.bytes(0, &Value::Null).0
+    }
+
     fn bytes(&self, turn: usize, request: &Value) -> (Bytes, &'static str) {
         const JSON: &str = "application/json";
         const STREAM: &str = "text/event-stream";
