@@ -122,7 +122,9 @@ impl<'a> Frame<'a> {
         // `null` stands for "no params" in enough peers that it is read as such.
         let params = params.filter(|raw| raw.get() != "null");
         if params.is_some_and(|raw| !raw.get().starts_with('{')) {
-            return Err(FrameError::invalid(id, true, "The member params must be an object"));
+            // Without an id it was a notification, which nobody answers.
+            let answerable = id.is_some();
+            return Err(FrameError::invalid(id, answerable, "The member params must be an object"));
         }
         Ok(match id {
             Some(id) => Self::Request(RequestFrame { id, method, params }),

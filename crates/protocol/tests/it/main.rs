@@ -3,3 +3,4 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so and ends")]
 
 mod examples;
+mod session;
