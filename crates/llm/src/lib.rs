@@ -4,6 +4,7 @@
 //! protocol. Nothing here executes a call: a model only asks for it.
 
 mod answer;
+pub mod chain;
 mod error;
 mod http_client;
 mod model;

@@ -177,6 +177,8 @@ async fn accept(listener: TcpListener, state: Arc<Mutex<State>>) {
 }
 
 async fn serve(stream: TcpStream, state: Arc<Mutex<State>>) {
+    // Small pieces are the point of many scripts; the network must not collect them.
+    let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let state = Arc::clone(&state);
         async move { Ok::<_, Infallible>(answer(request, &state).await) }

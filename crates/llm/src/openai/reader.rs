@@ -3,28 +3,17 @@
 //! It finds out itself whether the body is an event stream or one JSON value: some endpoints answer a stream
 //! request with plain JSON, and some name the wrong content type. What an answer means is in `reply`.
 
-use std::collections::{HashSet, VecDeque};
-
 use bytes::{Bytes, BytesMut};
 use switchboard_sse::Decoder;
 
 use super::failure::{Failure, shorten};
-use super::reply::Reply;
+use super::reply::{Context, Reply};
 use super::wire::Chunk;
 use super::{Limits, ThinkingField};
 use crate::error::{Kind, ModelError};
 use crate::model::ModelEvent;
 
 const DONE: &[u8] = b"[DONE]";
-
-/// What of the request matters for reading its answer.
-#[derive(Debug, Default)]
-pub(super) struct Context {
-    /// Ids of calls that the conversation holds already.
-    pub(super) used_ids: HashSet<String>,
-    /// Names of the tools that were offered.
-    pub(super) tools: Vec<String>,
-}
 
 /// One answer in the making.
 #[derive(Debug)]
@@ -184,10 +173,4 @@ fn interrupted(failure: &Failure) -> ModelError {
 fn too_large(what: &str, limit: &str, bytes: usize) -> ModelError {
     ModelError::new(Kind::TooLarge, format!("{what} exceeds {limit} ({bytes} bytes)"))
         .with_hint("ask for less, or raise that limit")
-}
-
-impl Reply {
-    fn new(context: Context) -> Self {
-        Self::with(context.used_ids, context.tools, VecDeque::new())
-    }
 }

@@ -14,10 +14,18 @@ use super::wire::{Body, Chunk, WireCall, WireFunction, WireUsage};
 use crate::error::ModelError;
 use crate::model::{Finish, ModelEvent, Usage, Warning};
 
+/// What of the request matters for reading its answer.
+#[derive(Debug, Default)]
+pub(super) struct Context {
+    /// Ids of calls that the conversation holds already.
+    pub(super) used_ids: HashSet<String>,
+    /// Names of the tools that were offered.
+    pub(super) tools: Vec<String>,
+}
+
 #[derive(Debug)]
 pub(super) struct Reply {
-    used_ids: HashSet<String>,
-    tools: Vec<String>,
+    context: Context,
     events: VecDeque<ModelEvent>,
     answered: bool,
     refused: bool,
@@ -33,11 +41,10 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    pub(super) fn with(used_ids: HashSet<String>, tools: Vec<String>, events: VecDeque<ModelEvent>) -> Self {
+    pub(super) fn new(context: Context) -> Self {
         Self {
-            used_ids,
-            tools,
-            events,
+            context,
+            events: VecDeque::new(),
             answered: false,
             refused: false,
             finish_reason: String::new(),
@@ -124,7 +131,7 @@ impl Reply {
         self.events.push_back(match piece {
             Piece::Thinking(text) => ModelEvent::ThinkingDelta(text),
             Piece::Text(text) => {
-                if !self.tools.is_empty() && self.start.len() + text.len() <= printed::MAX_LOOK {
+                if !self.context.tools.is_empty() && self.start.len() + text.len() <= printed::MAX_LOOK {
                     self.start.push_str(&text);
                 }
                 ModelEvent::TextDelta(text)
@@ -142,7 +149,7 @@ impl Reply {
         }
         let calls = self.finish_calls();
         if calls == 0
-            && let Some((name, arguments)) = printed::find(&self.start, &self.tools)
+            && let Some((name, arguments)) = printed::find(&self.start, &self.context.tools)
         {
             self.warn(Warning::PrintedCall { name, arguments });
         }
@@ -160,9 +167,9 @@ impl Reply {
     /// Sends the calls in their final form and returns how many there are.
     fn finish_calls(&mut self) -> usize {
         let cut_off = is_length(&self.finish_reason);
-        let mut calls = std::mem::take(&mut self.calls).finish(&mut self.used_ids, cut_off);
+        let mut calls = std::mem::take(&mut self.calls).finish(&mut self.context.used_ids, cut_off);
         if calls.is_empty() {
-            calls = std::mem::take(&mut self.single).finish(&mut self.used_ids, cut_off);
+            calls = std::mem::take(&mut self.single).finish(&mut self.context.used_ids, cut_off);
             for (call, request) in &calls {
                 self.events.push_back(ModelEvent::CallStart { call: *call, name: request.name.clone() });
             }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::calls::{claim_id, complete_arguments};
 use super::learned::{Learned, RequestOption};
-use super::reader::Context;
+use super::reply::Context;
 use crate::error::{Kind, ModelError};
 use crate::model::{ChatRequest, Message, ToolCallRequest, ToolChoice};
 

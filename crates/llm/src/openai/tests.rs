@@ -13,7 +13,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Limits;
-use super::reader::{Context, Reader};
+use super::reader::Reader;
+use super::reply::Context;
 use crate::error::ModelError;
 use crate::model::{ChatModel, ChatRequest, Finish, Message, ToolCallRequest, ToolDefinition, Usage};
 use crate::scripted::{Script, ScriptedModel, Turn};
@@ -197,6 +198,24 @@ fn nothing_can_be_executed_before_the_answer_has_ended() {
                 ended |= reader.is_done();
                 let is_call = matches!(event, crate::ModelEvent::CallEnd { .. });
                 assert!(!is_call || ended, "{}: a call before the end", case.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_answer_is_read_or_refused_but_never_more() {
+    for case in fixtures().iter().flat_map(|fixture| &fixture.cases) {
+        let bytes = case.bytes();
+        for at in (0..bytes.len()).step_by(3) {
+            let (head, tail) = (bytes.slice(..at), bytes.slice(at + 1..));
+            for damage in ["", "\"", "{", "}", "\n", "\\", "9", "\u{0}"] {
+                let (answer, _) =
+                    case.read(&[head.clone(), Bytes::from_static(damage.as_bytes()), tail.clone()]);
+                for call in answer.tool_calls.iter().filter(|call| call.is_executable()) {
+                    let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
+                    assert!(arguments.is_object() && !call.name.is_empty(), "{}: {call:?}", case.name);
+                }
             }
         }
     }
