@@ -3,5 +3,6 @@
 
 #![expect(clippy::panic, clippy::expect_used, reason = "a test that cannot go on says so and ends")]
 
+pub mod canned;
 pub mod spec;
 pub mod wire;
