@@ -1,8 +1,10 @@
 //! The header rules of the Streamable HTTP transport [spec: basic/transports/streamable-http].
 //!
-//! `classify` reads a POST on the server's side, `headers` writes one on the client's side,
+//! [`classify`] reads a POST on the server's side, [`headers`] writes one on the client's side,
 //! [`value`] is the encoding of header values, [`param_headers`] the `x-mcp-header` annotation.
 
+pub mod classify;
+pub mod headers;
 pub mod param_headers;
 pub mod value;
 
