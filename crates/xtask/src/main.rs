@@ -1,10 +1,11 @@
-//! The project's own chores: `cargo xtask ci`, `tidy` and `conformance`.
+//! The project's own chores: `cargo xtask ci`, `tidy`, `conformance` and `bench`.
 //!
 //! One subcommand is one file, with its arguments and a `run`. Nothing here is published, and nothing here uses
 //! the libraries: the chores must run when the libraries do not compile. Look next at `ci`, which calls the rest.
 
 #![expect(clippy::print_stdout, reason = "what a chore has to say is its standard output")]
 
+mod bench;
 mod ci;
 mod conformance;
 mod finding;
@@ -26,6 +27,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure beside a hand-written server and the official SDK.
+    Bench(bench::Args),
     /// Run every check that a change must pass, cheap ones first.
     Ci(ci::Args),
     /// Drive our server and client with the official conformance suite.
@@ -36,6 +39,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Bench(args) => bench::run(&args),
         Command::Ci(args) => ci::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Tidy(args) => tidy::run(&args),

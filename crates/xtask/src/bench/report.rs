@@ -1,0 +1,170 @@
+//! The table: one row a measurement, three servers, ratios, and whether the target is met.
+
+use std::fmt::Write as _;
+
+/// What is demanded of ours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    /// Nothing; the figure is for scale.
+    None,
+    /// A number.
+    AtMost(f64),
+    /// So many times the floor in the same run.
+    TimesFloor(f64),
+    /// Less than the peer in the same run.
+    BelowPeer,
+}
+
+/// One measurement of the three servers.
+#[derive(Debug)]
+pub(crate) struct Row {
+    section: &'static str,
+    name: String,
+    target: Target,
+    floor: Option<f64>,
+    peer: Option<f64>,
+    ours: Option<f64>,
+}
+
+impl Row {
+    pub(crate) fn new(section: &'static str, name: &str, target: Target) -> Self {
+        Self { section, name: name.to_owned(), target, floor: None, peer: None, ours: None }
+    }
+
+    pub(crate) fn add(&mut self, server: &str, value: f64) {
+        match server {
+            "floor" => self.floor = Some(value),
+            "peer" => self.peer = Some(value),
+            _ => self.ours = Some(value),
+        }
+    }
+
+    fn limit(&self) -> Option<f64> {
+        match self.target {
+            Target::AtMost(limit) if limit.is_finite() => Some(limit),
+            Target::None | Target::AtMost(_) => None,
+            Target::TimesFloor(times) => self.floor.map(|floor| floor * times),
+            Target::BelowPeer => self.peer,
+        }
+    }
+
+    fn is_missed(&self) -> bool {
+        self.ours.zip(self.limit()).is_some_and(|(ours, limit)| ours > limit)
+    }
+
+    fn markdown(&self) -> String {
+        let cell = |value: Option<f64>| value.map_or_else(|| "–".into(), number);
+        let ratio = |base: Option<f64>| {
+            self.ours.zip(base).map_or_else(|| "–".into(), |(ours, base)| format!("{:.2}×", ours / base))
+        };
+        let verdict = match self.limit() {
+            None => "–".to_owned(),
+            Some(limit) if self.is_missed() => {
+                let over = self.ours.map_or(0.0, |ours| (ours / limit - 1.0) * 100.0);
+                format!("≤ {}: **missed by {over:.0} %**", number(limit))
+            }
+            Some(limit) => format!("≤ {}: met", number(limit)),
+        };
+        format!(
+            "| {} | {} | {} | {} | {} | {} | {verdict} |",
+            self.name,
+            cell(self.floor),
+            cell(self.peer),
+            cell(self.ours),
+            ratio(self.floor),
+            ratio(self.peer),
+        )
+    }
+}
+
+/// All measurements of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Report(Vec<Row>);
+
+impl Report {
+    pub(crate) fn add(&mut self, row: Row) {
+        eprintln!("{}", row.markdown());
+        self.0.push(row);
+    }
+
+    pub(crate) fn misses(&self) -> usize {
+        self.0.iter().filter(|row| row.is_missed()).count()
+    }
+
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = String::from(INTRODUCTION);
+        let mut sections: Vec<&str> = Vec::new();
+        for row in &self.0 {
+            if !sections.contains(&row.section) {
+                sections.push(row.section);
+            }
+        }
+        for section in sections {
+            let _ = write!(text, "\n## {section}\n\n{HEAD}");
+            for row in self.0.iter().filter(|row| row.section == section) {
+                let _ = writeln!(text, "{}", row.markdown());
+            }
+        }
+        text
+    }
+}
+
+const HEAD: &str = "| case | floor | rmcp 3.11 | ours | ours / floor | ours / rmcp | target |\n\
+                    | --- | --- | --- | --- | --- | --- | --- |\n";
+
+const INTRODUCTION: &str = "\
+# Results
+
+Written by `cargo xtask bench`. The floor is a server written by hand on bare hyper, or a blocking loop over
+pipes, with no library of the protocol; rmcp is the official Rust SDK, set up as well as its documentation
+allows (router built once, JSON answers, raw pipes). Instructions and allocations are repeatable; CPU seconds
+and rates are medians of interleaved rounds on one machine, of which only the ratios mean something.
+";
+
+#[expect(clippy::cast_possible_truncation, reason = "figures of a table")]
+fn number(value: f64) -> String {
+    if value < 100.0 {
+        return format!("{value:.2}");
+    }
+    let digits = (value.round() as i64).to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Row, Target, number};
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (value, text) in
+            [(1.234, "1.23"), (99.0, "99.00"), (123.4, "123"), (1234.6, "1 235"), (5_184_000.0, "5 184 000")]
+        {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn a_target_is_judged_against_its_base() {
+        for (target, missed) in [
+            (Target::None, false),
+            (Target::AtMost(12.0), false),
+            (Target::AtMost(11.0), true),
+            (Target::TimesFloor(1.6), true),
+            (Target::TimesFloor(2.0), false),
+            (Target::BelowPeer, false),
+        ] {
+            let mut row = Row::new("section", "row", target);
+            row.add("floor", 6.0);
+            row.add("peer", 30.0);
+            row.add("ours", 12.0);
+            assert_eq!(row.is_missed(), missed, "{target:?}");
+        }
+    }
+}
