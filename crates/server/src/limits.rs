@@ -30,6 +30,9 @@ pub struct Limits {
     pub connections: usize,
     /// How long an HTTP client may take to send its headers, and again for its body. Default 30 s.
     pub read_timeout: Duration,
+    /// How long an event stream stays silent before a comment keeps it alive; also how long a handler may
+    /// be silent before its answer becomes an event stream. Default 15 s.
+    pub keep_alive: Duration,
     /// Items on one page of a list. Default 1 000.
     pub page_size: usize,
     /// `subscriptions/listen` streams that are open at the same time, over all transports. Default 1 024.
@@ -71,6 +74,7 @@ impl Default for Limits {
             concurrent_exchanges: 1_024,
             connections: 4_096,
             read_timeout: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(15),
             page_size: 1_000,
             listen_streams: 1_024,
             listen_uris: 1_024,

@@ -53,6 +53,13 @@ impl Server {
         &self.inner.limits
     }
 
+    /// Whether sealed tokens outlive this process: keys were given to the builder. A public address needs
+    /// that, or one replica only.
+    #[cfg(feature = "serve")]
+    pub(crate) fn has_state_keys(&self) -> bool {
+        false
+    }
+
     /// Where changes are published and subscribed to.
     #[must_use]
     pub fn bus(&self) -> &Arc<dyn ChangeBus> {

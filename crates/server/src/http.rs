@@ -1,0 +1,77 @@
+//! The server over HTTP: one endpoint that takes a POST for each message
+//! [spec: basic/transports/streamable-http].
+//!
+//! `server.http()` gives the options; [`Http::into_service`] makes a tower service that mounts in hyper,
+//! axum or anything else that speaks `http`, and `bind` (feature `serve`) an HTTP server of our own.
+//! An answer is JSON; at the first notification the half-run exchange moves into the body of an event
+//! stream. There is no task and no channel: a client that leaves drops the handler.
+//!
+//! Where to look next: `service.rs` is the way of one request, `checks.rs` whom it is for, `serve.rs` the
+//! listener. What a header must say is `switchboard_protocol::http::classify`.
+
+mod answer;
+mod body;
+mod checks;
+mod collect;
+mod service;
+mod stream;
+
+use crate::server::Server;
+
+pub use self::body::Body;
+use self::checks::Allowed;
+pub use self::service::HttpService;
+
+/// How a server is reached over HTTP. Made by [`Server::http`].
+#[derive(Clone, Debug)]
+#[must_use = "call into_service() or bind()"]
+pub struct Http {
+    pub(crate) server: Server,
+    pub(crate) allowed: Allowed,
+    pub(crate) path: Option<String>,
+    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "only the listener asks"))]
+    pub(crate) single_replica: bool,
+}
+
+impl Server {
+    /// The server over HTTP.
+    pub fn http(&self) -> Http {
+        Http { server: self.clone(), allowed: Allowed::default(), path: None, single_replica: false }
+    }
+}
+
+impl Http {
+    /// Also serves requests whose `Host` is one of these: `name` under any port, `name:port` under one.
+    /// Loopback names always are.
+    pub fn hosts<I: IntoIterator<Item = S>, S: Into<String>>(mut self, hosts: I) -> Self {
+        hosts.into_iter().for_each(|host| self.allowed.add_host(host));
+        self
+    }
+
+    /// Also serves web pages of these origins, such as `https://app.example.com`. Pages from loopback
+    /// always are; programs that are no browsers send no `Origin`.
+    pub fn origins<I: IntoIterator<Item = S>, S: Into<String>>(mut self, origins: I) -> Self {
+        origins.into_iter().for_each(|origin| self.allowed.add_origin(origin));
+        self
+    }
+
+    /// Serves this path only. By default a service serves any path that it is mounted under, and a bound
+    /// listener serves `/mcp`.
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+
+    /// Says that there is one replica only, so that keys which live as long as this process will do for a
+    /// public address.
+    pub fn single_replica(mut self) -> Self {
+        self.single_replica = true;
+        self
+    }
+
+    /// A tower service for one route.
+    #[must_use]
+    pub fn into_service(self) -> HttpService {
+        HttpService::new(self)
+    }
+}

@@ -1,0 +1,230 @@
+//! The way of one request: is it for us, read it, decode it, run it, answer it.
+//!
+//! Generic over the body only; everything after the bytes are there is compiled once.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Request, Response};
+use switchboard_protocol::ProtocolError;
+use switchboard_protocol::http::classify::{self, Claim, Post, Refusal};
+use tokio::sync::watch;
+
+use super::body::Body;
+use super::checks::Allowed;
+use super::collect::collect;
+use super::stream::EventStream;
+use super::{Http, answer};
+use crate::call::{self, Call};
+use crate::exchange::{Dispatch, Exchange, ExchangeEvent, ListenRequest};
+use crate::listen::{ListenStream, Slot, Slots};
+use crate::server::Server;
+
+/// The server as a tower service. Cloning costs one reference count.
+///
+/// It serves any request body and needs a tokio runtime with time enabled. What layers put into the
+/// request's extensions reaches the handler, and so do the request's parts (`http::request::Parts`).
+#[derive(Clone)]
+pub struct HttpService {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    server: Server,
+    allowed: Allowed,
+    path: Option<String>,
+    exchanges: Slots,
+    listens: Slots,
+    closing: watch::Sender<bool>,
+}
+
+impl fmt::Debug for HttpService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpService").field("server", &self.inner.server).finish_non_exhaustive()
+    }
+}
+
+type Answering = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+impl<B> tower_service::Service<Request<B>> for HttpService
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Answering;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        self.answer(request)
+    }
+}
+
+impl HttpService {
+    pub(super) fn new(http: Http) -> Self {
+        let limits = http.server.limits();
+        let inner = Inner {
+            exchanges: Slots::new(limits.concurrent_exchanges),
+            listens: Slots::new(limits.listen_streams),
+            server: http.server,
+            allowed: http.allowed,
+            path: http.path,
+            closing: watch::Sender::new(false),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// As the tower service does, through a shared reference.
+    pub(crate) fn answer<B>(&self, request: Request<B>) -> Answering
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+    {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move { Ok(respond(&inner, request).await) })
+    }
+
+    /// Ends every open subscription with its result, and each later one right after its
+    /// acknowledgement: the first step of a graceful shutdown, before connections are drained.
+    pub fn end_subscriptions(&self) {
+        self.inner.closing.send_replace(true);
+    }
+}
+
+/// What a request leads to.
+enum Step {
+    Answer(Response<Body>),
+    Run(Exchange),
+    Listen(ListenRequest),
+}
+
+async fn respond<B>(inner: &Inner, request: Request<B>) -> Response<Body>
+where
+    B: http_body::Body,
+{
+    let (parts, body) = request.into_parts();
+    if let Some(refused) = inner.refuse(&parts) {
+        return refused;
+    }
+    let Some(slot) = inner.exchanges.take() else { return answer::busy("requests at the same time") };
+    let limits = inner.server.limits();
+    let body = match collect(body, limits.body_bytes, limits.read_timeout).await {
+        Ok(body) => body,
+        Err(error) => return answer::no_body(error, limits.body_bytes),
+    };
+    match inner.start(parts, &body) {
+        Step::Answer(response) => response,
+        Step::Run(exchange) => inner.run(exchange, slot).await,
+        Step::Listen(request) => inner.listen(request),
+    }
+}
+
+impl Inner {
+    /// What the head alone says against a request.
+    fn refuse(&self, parts: &Parts) -> Option<Response<Body>> {
+        if let Some(path) = self.path.as_deref().filter(|path| *path != parts.uri.path()) {
+            return Some(answer::not_here(path));
+        }
+        let checked =
+            self.allowed.check(parts).and_then(|()| classify::check_head(&parts.method, &parts.headers));
+        checked.err().map(|refusal| answer::refusal(&refusal))
+    }
+
+    fn start(&self, parts: Parts, body: &Bytes) -> Step {
+        let call = match decode(parts, body) {
+            Ok(Some(call)) => call,
+            Ok(None) => return Step::Answer(answer::accepted()),
+            Err(refusal) => return Step::Answer(answer::refusal(&refusal)),
+        };
+        let id = call.id.clone();
+        match self.server.dispatch(call) {
+            Dispatch::Ready(reply) => {
+                let status = reply.http_status();
+                let mut message = Vec::new();
+                reply.encode(&mut message, &id);
+                Step::Answer(answer::json(status, message))
+            }
+            Dispatch::Running(exchange) => Step::Run(exchange),
+            Dispatch::Listen(request) => Step::Listen(request),
+        }
+    }
+
+    /// Runs a handler to its end, or up to the moment when its answer becomes an event stream.
+    async fn run(&self, mut exchange: Exchange, slot: Slot) -> Response<Body> {
+        let interval = self.server.limits().keep_alive;
+        let mut silence = None;
+        let event = poll_fn(|cx| match exchange.poll_event(cx) {
+            Poll::Ready(event) => Poll::Ready(Some(event)),
+            Poll::Pending => {
+                let silence = silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(interval)));
+                silence.as_mut().poll(cx).map(|()| None)
+            }
+        });
+        match event.await {
+            Some(ExchangeEvent::Reply(reply)) => {
+                let status = reply.http_status();
+                let mut message = Vec::new();
+                reply.encode(&mut message, &exchange.id);
+                answer::json(status, message)
+            }
+            Some(ExchangeEvent::Notification(first)) => {
+                answer::events(EventStream::exchange(exchange, Some(first), (slot, interval)))
+            }
+            // Whatever is between us and the client would take a longer silence for death.
+            None => answer::events(EventStream::exchange(exchange, None, (slot, interval))),
+        }
+    }
+
+    fn listen(&self, request: ListenRequest) -> Response<Body> {
+        let Some(slot) = self.listens.take() else { return answer::busy("open subscriptions") };
+        let mut closing = self.closing.subscribe();
+        let end = async move {
+            // An error means that the service is gone, which is an end as well.
+            let _ = closing.wait_for(|closing| *closing).await;
+        };
+        let stream = ListenStream::open(request, &**self.server.bus(), end);
+        answer::events(EventStream::listen(stream, (slot, self.server.limits().keep_alive)))
+    }
+}
+
+/// Decodes a body whose head is in order: a call, or a notification (`None`).
+///
+/// The headers say how to read the body in one pass. Whatever is unusual about either is read again by
+/// `classify`, which knows in which order to complain.
+fn decode(mut parts: Parts, body: &Bytes) -> Result<Option<Call>, Refusal> {
+    let extensions = std::mem::take(&mut parts.extensions);
+    let Some(claim) = Claim::read(&parts.headers) else { return explain(&parts, body, None) };
+    match Call::decode_as(claim.method, body, extensions) {
+        Ok(mut call) if claim.holds(call.method, call.meta.revision, call.name()) => {
+            drop(claim);
+            call.extensions.insert(parts);
+            Ok(Some(call))
+        }
+        Ok(_) => explain(&parts, body, None),
+        Err(fault) => explain(&parts, body, Some(fault)),
+    }
+}
+
+#[cold]
+fn explain(parts: &Parts, body: &Bytes, fault: Option<call::Refusal>) -> Result<Option<Call>, Refusal> {
+    let id = match classify::classify(&parts.headers, body)? {
+        Post::Notification(_) => return Ok(None),
+        Post::Request(frame) => frame.id,
+    };
+    // The headers are in order and so is the envelope: what is left are the parameters.
+    let fault = fault.unwrap_or_else(|| call::Refusal {
+        id: Some(id),
+        error: ProtocolError::header_mismatch("Header mismatch: the headers do not describe the body"),
+    });
+    Err(Refusal { status: fault.http_status(), id: fault.id, error: fault.error })
+}
