@@ -42,7 +42,6 @@ impl Minimal {
 
 #[tool_handler]
 impl ServerHandler for Minimal {}
-;}
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     Minimal.serve(stdio()).await?.waiting().await?;
