@@ -1,0 +1,407 @@
+//! What all clones of a client share, and how one request becomes an answer: encode, send, listen to
+//! what is said, and repeat where that is safe.
+//!
+//! Input rounds are in `rounds`, pages in `list`, the first request of all in `connect`.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use switchboard_protocol::error::{ErrorCode, ProtocolError};
+use switchboard_protocol::http::METHOD;
+use switchboard_protocol::http::headers::request_headers;
+use switchboard_protocol::model::discover::DiscoverResult;
+use switchboard_protocol::model::notification::{LoggingLevel, LoggingMessage, Progress};
+use switchboard_protocol::{Era, Method, RequestId, Revision, frame};
+use tokio::time::{Instant, timeout_at};
+
+use crate::cache::Cache;
+use crate::error::{Delivery, Error, Kind};
+use crate::flight::Flights;
+use crate::inputs::Inputs;
+use crate::limits::Limits;
+use crate::link::{Encode, Exchange, Link, Opening, Said};
+use crate::params::{Ask, Identity, Input, Sending};
+use crate::secret::Partition;
+use crate::tools::ToolSet;
+
+/// How often one request is sent: once, and once more for each of a newer revision, a newer
+/// schema and a connection that died.
+const MAX_ATTEMPTS: usize = 4;
+
+pub(crate) type ProgressFn = Arc<dyn Fn(&Progress) + Send + Sync>;
+pub(crate) type LogFn = Arc<dyn Fn(LoggingMessage) + Send + Sync>;
+
+/// What all clones of a client share.
+pub(crate) struct Core {
+    /// What messages call the server.
+    pub(crate) name: Arc<str>,
+    /// What the cache knows the server by.
+    pub(crate) server: Arc<str>,
+    pub(crate) link: Link,
+    pub(crate) identity: Identity,
+    pub(crate) inputs: Inputs,
+    pub(crate) limits: Limits,
+    pub(crate) idle: Duration,
+    pub(crate) total: Duration,
+    pub(crate) log_level: Option<LoggingLevel>,
+    pub(crate) on_log: Option<LogFn>,
+    pub(crate) partition: Partition,
+    pub(crate) cache: Cache,
+    pub(crate) flights: Flights,
+    pub(crate) learned: Learned,
+    pub(crate) closed: AtomicBool,
+}
+
+/// What the client has learned about its server so far.
+#[derive(Default)]
+pub(crate) struct Learned(Mutex<Facts>);
+
+#[derive(Clone, Default)]
+struct Facts {
+    revision: Option<Revision>,
+    discovered: Option<Arc<DiscoverResult>>,
+    /// The latest definitions, whether still fresh or not.
+    tools: Option<Arc<ToolSet>>,
+}
+
+impl Learned {
+    fn facts<T>(&self, read: impl FnOnce(&mut Facts) -> T) -> T {
+        read(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn revision(&self) -> Revision {
+        self.facts(|facts| facts.revision).unwrap_or(Revision::LATEST)
+    }
+
+    pub(crate) fn set_revision(&self, revision: Revision) {
+        self.facts(|facts| facts.revision = Some(revision));
+    }
+
+    pub(crate) fn discovered(&self) -> Option<Arc<DiscoverResult>> {
+        self.facts(|facts| facts.discovered.clone())
+    }
+
+    pub(crate) fn set_discovered(&self, discovered: DiscoverResult) {
+        self.facts(|facts| facts.discovered = Some(Arc::new(discovered)));
+    }
+
+    pub(crate) fn tools(&self) -> Option<Arc<ToolSet>> {
+        self.facts(|facts| facts.tools.clone())
+    }
+
+    pub(crate) fn set_tools(&self, tools: Arc<ToolSet>) {
+        self.facts(|facts| facts.tools = Some(tools));
+    }
+}
+
+/// The clocks and the ears of one request. It outlives rounds and repetitions: `total` only runs
+/// while the server is at work.
+#[derive(Clone)]
+pub(crate) struct Run {
+    pub(crate) idle: Duration,
+    pub(crate) total_left: Duration,
+    pub(crate) on_progress: Option<ProgressFn>,
+    pub(crate) log_level: Option<LoggingLevel>,
+}
+
+impl Core {
+    pub(crate) fn run(&self) -> Run {
+        Run { idle: self.idle, total_left: self.total, on_progress: None, log_level: self.log_level }
+    }
+
+    /// Sends one request of one round and waits for its result, whatever type that has. Repeats it
+    /// where the server said how to do better, or where it is safe.
+    pub(crate) async fn round(
+        self: &Arc<Self>,
+        ask: &Ask,
+        input: &Input,
+        run: &mut Run,
+    ) -> Result<Box<RawValue>, Error> {
+        let mut tried = Tried::default();
+        loop {
+            let headers = if self.link.is_http() { self.headers(ask, run).await? } else { HeaderMap::new() };
+            let error = match self.attempt(ask, input, headers, run).await {
+                Ok(result) => return Ok(result),
+                Err(error) => error.at(&self.name),
+            };
+            tried.attempts += 1;
+            if tried.attempts >= MAX_ATTEMPTS || !self.may_repeat(ask, &error, &mut tried, run).await? {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Whether another attempt may end better than `error`; prepares it.
+    async fn may_repeat(
+        self: &Arc<Self>,
+        ask: &Ask,
+        error: &Error,
+        tried: &mut Tried,
+        run: &mut Run,
+    ) -> Result<bool, Error> {
+        let first = |done: &mut bool| !std::mem::replace(done, true);
+        if let Some(refusal) = error.protocol_error() {
+            return Ok(match refusal.code {
+                ErrorCode::UNSUPPORTED_PROTOCOL_VERSION if first(&mut tried.revision) => {
+                    self.learned.set_revision(self.common_revision(refusal, error)?);
+                    true
+                }
+                // The tool's schema names other headers than it did when it was listed.
+                ErrorCode::HEADER_MISMATCH
+                    if ask.known == Some(Method::CallTool)
+                        && self.link.is_http()
+                        && first(&mut tried.schema) =>
+                {
+                    self.relist(run).await.is_ok()
+                }
+                _ => false,
+            });
+        }
+        let died = error.kind() == Kind::Lost;
+        let safe = ask.is_read() || error.delivery() == Delivery::NotSent;
+        Ok(died && safe && !self.closed.load(Ordering::Relaxed) && first(&mut tried.connection))
+    }
+
+    pub(crate) fn common_revision(&self, refusal: &ProtocolError, error: &Error) -> Result<Revision, Error> {
+        #[derive(Deserialize)]
+        struct Data {
+            #[serde(default)]
+            supported: Vec<String>,
+        }
+        let data = refusal.data.as_deref().and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
+        let Some(data) = data else { return Err(error.clone()) };
+        Revision::newest_common(data.supported.iter().map(String::as_str))
+            .ok_or_else(|| no_common_revision(data.supported).at(&self.name))
+    }
+
+    /// One exchange.
+    async fn attempt(
+        &self,
+        ask: &Ask,
+        input: &Input,
+        headers: HeaderMap,
+        run: &mut Run,
+    ) -> Result<Box<RawValue>, Error> {
+        let started = Instant::now();
+        let outcome = self.exchange(ask, input, headers, run).await;
+        run.total_left = run.total_left.saturating_sub(started.elapsed());
+        outcome
+    }
+
+    async fn exchange(
+        &self,
+        ask: &Ask,
+        input: &Input,
+        headers: HeaderMap,
+        run: &Run,
+    ) -> Result<Box<RawValue>, Error> {
+        let mut clocks = Clocks::start(run, &ask.method)?;
+        let mut exchange = clocks.within(self.open(ask, input, headers, run)).await?;
+        let mut furthest = f64::NEG_INFINITY;
+        loop {
+            match clocks.within(exchange.next()).await? {
+                Said::Result(result) => return Ok(result),
+                // Progress must grow [spec: basic/patterns/progress]; what does not is no sign of life.
+                Said::Progress(progress) if progress.progress > furthest => {
+                    furthest = progress.progress;
+                    clocks.heard();
+                    if let Some(on_progress) = &run.on_progress {
+                        on_progress(&progress);
+                    }
+                }
+                Said::Log(message) => {
+                    if let Some(on_log) = &self.on_log {
+                        on_log(message);
+                    }
+                }
+                Said::Progress(_) | Said::Subscription(..) | Said::Missed => {}
+            }
+        }
+    }
+
+    /// Opens an exchange without waiting for what it says.
+    pub(crate) async fn open(
+        &self,
+        ask: &Ask,
+        input: &Input,
+        headers: HeaderMap,
+        run: &Run,
+    ) -> Result<Exchange, Error> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(closed());
+        }
+        let revision = self.learned.revision();
+        let progress = run.on_progress.is_some();
+        let encode = |id: &RequestId, out: &mut Vec<u8>| {
+            let sending = Sending {
+                identity: &self.identity,
+                revision,
+                log_level: run.log_level,
+                progress: progress.then_some(id),
+                input,
+            };
+            frame::encode_request(out, id, &ask.method, &ask.params(&sending))
+        };
+        let opening = Opening {
+            headers,
+            encode: &encode as &Encode<'_>,
+            progress,
+            log: run.log_level.is_some(),
+            listen: ask.known == Some(Method::SubscriptionsListen),
+        };
+        self.link.open(&opening).await
+    }
+
+    /// The headers of a request. A tool whose schema is unknown is looked up first: its schema may
+    /// name parameters that headers must mirror.
+    async fn headers(self: &Arc<Self>, ask: &Ask, run: &mut Run) -> Result<HeaderMap, Error> {
+        let mut headers = self.standard_headers(ask);
+        if ask.known == Some(Method::CallTool)
+            && let Some(tool) = &ask.name
+        {
+            if self.learned.tools().is_none() && self.may_have_tools() {
+                self.look_up_tools(run).await?;
+            }
+            if let Some(tools) = self.learned.tools() {
+                headers.extend(tools.param_headers(tool, ask.member("arguments"))?);
+            }
+        }
+        Ok(headers)
+    }
+
+    pub(crate) fn standard_headers(&self, ask: &Ask) -> HeaderMap {
+        let known = ask.known.unwrap_or(Method::Discover);
+        let mut headers = request_headers(known, ask.name.as_deref(), self.learned.revision());
+        if ask.known.is_none()
+            && let Ok(method) = HeaderValue::from_str(&ask.method)
+        {
+            headers.insert(METHOD, method);
+        }
+        headers
+    }
+
+    fn may_have_tools(&self) -> bool {
+        self.learned.discovered().is_none_or(|discovered| discovered.capabilities.tools.is_some())
+    }
+
+    /// A server that does not list its tools may still have the one that is called.
+    async fn look_up_tools(self: &Arc<Self>, run: &mut Run) -> Result<(), Error> {
+        match self.relist(run).await {
+            Ok(()) => Ok(()),
+            Err(error) if error.protocol_error().is_some() || error.is_server_fault() => {
+                tracing::debug!(server = %self.name, %error, "the tools cannot be listed; the call goes without");
+                Ok(())
+            }
+            // The call itself was not sent yet.
+            Err(error) => Err(error.delivered(Delivery::NotSent)),
+        }
+    }
+
+    /// Boxed, since listing sends requests, which may list.
+    fn relist<'a>(
+        self: &'a Arc<Self>,
+        run: &'a mut Run,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>> {
+        Box::pin(async move {
+            let started = Instant::now();
+            let listing = Run { on_progress: None, ..run.clone() };
+            let listed = self.tool_set(listing, true).await;
+            run.total_left = run.total_left.saturating_sub(started.elapsed());
+            listed.map(drop)
+        })
+    }
+}
+
+/// Which repetitions a request has used up.
+#[derive(Default)]
+struct Tried {
+    attempts: usize,
+    revision: bool,
+    schema: bool,
+    connection: bool,
+}
+
+/// The two clocks of one exchange.
+struct Clocks<'a> {
+    method: &'a str,
+    idle: Duration,
+    total: Duration,
+    idle_deadline: Option<Instant>,
+    total_deadline: Option<Instant>,
+}
+
+impl<'a> Clocks<'a> {
+    fn start(run: &Run, method: &'a str) -> Result<Self, Error> {
+        if run.total_left.is_zero() {
+            return Err(Error::timeout(method, run.total_left, false));
+        }
+        let now = Instant::now();
+        Ok(Self {
+            method,
+            idle: run.idle,
+            total: run.total_left,
+            // A time beyond what a clock can hold is as good as none.
+            idle_deadline: now.checked_add(run.idle),
+            total_deadline: now.checked_add(run.total_left),
+        })
+    }
+
+    fn heard(&mut self) {
+        self.idle_deadline = Instant::now().checked_add(self.idle);
+    }
+
+    async fn within<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let (deadline, after) = match (self.idle_deadline, self.total_deadline) {
+            (Some(idle), Some(total)) if total < idle => (total, self.total),
+            (Some(idle), _) => (idle, self.idle),
+            (None, Some(total)) => (total, self.total),
+            (None, None) => return work.await,
+        };
+        timeout_at(deadline, work).await.unwrap_or_else(|_| Err(Error::timeout(self.method, after, true)))
+    }
+}
+
+/// The error that names both sides' revisions.
+pub(crate) fn no_common_revision(offered: Vec<String>) -> Error {
+    let ours: Vec<_> = Revision::MODERN.iter().map(|revision| revision.date()).collect();
+    let theirs =
+        if offered.is_empty() { "none".to_owned() } else { crate::error::excerpt(&offered.join(", ")) };
+    let known: Vec<_> = offered.iter().filter_map(|date| Revision::from_date(date)).collect();
+    let legacy = !known.is_empty() && known.iter().all(|revision| revision.era() == Era::Legacy);
+    let (kind, hint) = if legacy {
+        (
+            "the server speaks only legacy revisions",
+            "use a newer version of the server; this client cannot open a session with a handshake yet",
+        )
+    } else {
+        ("there is no revision that both sides speak", "update the older of the two")
+    };
+    let error = Error::new(
+        Kind::Incompatible,
+        Delivery::Rejected,
+        format!("{kind}: it offers {theirs}, this client speaks {}", ours.join(", ")),
+    )
+    .hint(hint)
+    .offering(offered);
+    if legacy { error.legacy() } else { error }
+}
+
+pub(crate) fn closed() -> Error {
+    Error::new(Kind::Cancelled, Delivery::NotSent, "the client was closed").hint("connect again")
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("server", &self.name)
+            .field("link", &self.link)
+            .field("inputs", &self.inputs)
+            .field("revision", &self.learned.revision())
+            .finish_non_exhaustive()
+    }
+}

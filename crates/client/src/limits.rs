@@ -1,0 +1,49 @@
+//! The bounds on what a server can make this client hold, send or wait for.
+
+use std::time::Duration;
+
+/// Bounds on what a server can make the client hold, send or wait for. Every buffer has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes of one message. 32 MiB.
+    pub message_bytes: usize,
+    /// Bytes of the body of an HTTP answer that is no success; what is longer is not read. 1 MiB.
+    pub error_body_bytes: usize,
+    /// Redirects of one request, to the same origin. 3.
+    pub redirects: usize,
+    /// Pages of one list. 100.
+    pub pages: usize,
+    /// Items of one list. 10 000.
+    pub items: usize,
+    /// Time for all pages of one list. 60 s.
+    pub list_time: Duration,
+    /// Rounds of input of one request. 10.
+    pub rounds: usize,
+    /// Bytes that the cache holds, by the size of the answers. 16 MiB.
+    pub cache_bytes: usize,
+    /// Entries that the cache holds. 1 024.
+    pub cache_entries: usize,
+    /// Time until the server has answered the first request. 30 s.
+    pub connect_time: Duration,
+    /// How often a child process that ended is started again within a minute. 3.
+    pub restarts: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_bytes: 32 << 20,
+            error_body_bytes: 1 << 20,
+            redirects: 3,
+            pages: 100,
+            items: 10_000,
+            list_time: Duration::from_secs(60),
+            rounds: 10,
+            cache_bytes: 16 << 20,
+            cache_entries: 1024,
+            connect_time: Duration::from_secs(30),
+            restarts: 3,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The seam between requests and transports: an exchange is opened, says things, and ends; dropping
+//! it cancels it.
+//!
+//! Over HTTP an exchange is one POST (`http`), over a pipe it is told apart by its id (`pipe`).
+//! Nothing above this file knows which.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use serde_json::value::RawValue;
+use switchboard_protocol::RequestId;
+use switchboard_protocol::model::notification::{LoggingMessage, Progress};
+
+use crate::error::Error;
+use crate::http::{HttpLink, HttpStream};
+use crate::pipe::{PipeLink, PipeStream};
+
+/// Writes a message under the id that the transport chose.
+pub(crate) type Encode<'a> =
+    dyn Fn(&RequestId, &mut Vec<u8>) -> Result<(), serde_json::Error> + Send + Sync + 'a;
+
+/// A request on its way to the transport.
+pub(crate) struct Opening<'a> {
+    /// The headers of the request, for transports that have any.
+    pub(crate) headers: HeaderMap,
+    pub(crate) encode: &'a Encode<'a>,
+    pub(crate) progress: bool,
+    pub(crate) log: bool,
+    pub(crate) listen: bool,
+}
+
+/// What a server says about a request before it ends.
+#[derive(Debug)]
+pub(crate) enum Said {
+    Progress(Progress),
+    Log(LoggingMessage),
+    /// A notification of a subscription: its method and its parameters.
+    Subscription(String, Option<Box<RawValue>>),
+    /// Notifications got lost between here and the transport, since nobody took them.
+    Missed,
+    /// The end.
+    Result(Box<RawValue>),
+}
+
+/// The way to one server.
+#[derive(Debug)]
+pub(crate) enum Link {
+    Http(HttpLink),
+    Pipe(PipeLink),
+}
+
+/// An open exchange.
+pub(crate) enum Exchange {
+    Http(Box<HttpStream>),
+    Pipe(PipeStream),
+}
+
+impl Link {
+    pub(crate) fn is_http(&self) -> bool {
+        matches!(self, Self::Http(_))
+    }
+
+    pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<Exchange, Error> {
+        match self {
+            Self::Http(link) => link.open(opening).await.map(|stream| Exchange::Http(Box::new(stream))),
+            Self::Pipe(link) => link.open(opening).await.map(Exchange::Pipe),
+        }
+    }
+
+    /// Sends a message that has no answer.
+    pub(crate) async fn notify(&self, headers: HeaderMap, message: Vec<u8>) -> Result<(), Error> {
+        match self {
+            Self::Http(link) => link.notify(headers, Bytes::from(message)).await,
+            Self::Pipe(_) => {
+                Err(Error::misuse("over a pipe a client sends no notification but cancellation, by itself"))
+            }
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        match self {
+            Self::Http(_) => {}
+            Self::Pipe(link) => link.close().await,
+        }
+    }
+}
+
+impl Exchange {
+    /// What the server says next.
+    ///
+    /// # Errors
+    /// However the exchange ended other than with a result.
+    pub(crate) async fn next(&mut self) -> Result<Said, Error> {
+        match self {
+            Self::Http(stream) => stream.next().await,
+            Self::Pipe(stream) => stream.next().await,
+        }
+    }
+}

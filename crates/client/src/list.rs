@@ -1,0 +1,260 @@
+//! Lists: all pages merged into one, without duplicates, within bounds, kept as long as allowed
+//! [spec: server/utilities/pagination, server/utilities/caching].
+
+use std::collections::HashSet;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use switchboard_protocol::Method;
+use switchboard_protocol::error::ErrorCode;
+use switchboard_protocol::method::{Answer, decode_result, spec};
+use switchboard_protocol::model::prompt::Prompt;
+use switchboard_protocol::model::resource::{Resource, ResourceTemplate};
+use switchboard_protocol::model::tool::{InvalidTool, Tool, decode_tool};
+use tokio::time::Instant;
+
+use crate::cache::{Hints, Key, Stored};
+use crate::core::{Core, Run};
+use crate::error::Error;
+use crate::pages::{Pages, Step};
+use crate::params::{Ask, Input, Meta};
+use crate::tools::ToolSet;
+
+/// One page, decoded.
+pub(crate) struct Page<T> {
+    items: Vec<T>,
+    next_cursor: Option<String>,
+    hints: Hints,
+}
+
+/// A method that lists.
+pub(crate) trait Listing: Send + Sync + 'static {
+    type Item: Send + Sync + 'static;
+    const METHOD: Method;
+    fn decode(raw: &RawValue) -> Result<Page<Self::Item>, Error>;
+    /// What tells items apart.
+    fn key(item: &Self::Item) -> &str;
+}
+
+macro_rules! listing {
+    ($name:ident, $spec:ident, $item:ty, $field:ident, $convert:expr, $key:expr) => {
+        pub(crate) struct $name;
+
+        impl Listing for $name {
+            type Item = $item;
+            const METHOD: Method = Method::$spec;
+
+            fn decode(raw: &RawValue) -> Result<Page<Self::Item>, Error> {
+                match decode_result::<spec::$spec>(raw) {
+                    Ok(Answer::Complete(list)) => Ok(Page {
+                        items: list.$field.into_iter().map($convert).collect(),
+                        next_cursor: list.next_cursor,
+                        hints: Hints::new(list.ttl_ms, list.cache_scope),
+                    }),
+                    // Lists never ask; `decode_result` says so.
+                    Ok(Answer::InputRequired(_)) => Err(Error::server_fault("a list asked for input")),
+                    Err(error) => Err(Error::server_fault(error.to_string())),
+                }
+            }
+
+            fn key(item: &Self::Item) -> &str {
+                ($key)(item)
+            }
+        }
+    };
+}
+
+listing!(Tools, ListTools, Result<Tool, InvalidTool>, tools, |raw| decode_tool(&raw), tool_name);
+listing!(Resources, ListResources, Resource, resources, |item| item, resource_uri);
+listing!(
+    ResourceTemplates,
+    ListResourceTemplates,
+    ResourceTemplate,
+    resource_templates,
+    |item| item,
+    template_uri
+);
+listing!(Prompts, ListPrompts, Prompt, prompts, |item| item, prompt_name);
+
+fn tool_name(tool: &Result<Tool, InvalidTool>) -> &str {
+    match tool {
+        Ok(tool) => &tool.name,
+        Err(invalid) => &invalid.name,
+    }
+}
+
+fn resource_uri(resource: &Resource) -> &str {
+    &resource.uri
+}
+
+fn template_uri(template: &ResourceTemplate) -> &str {
+    &template.uri_template
+}
+
+fn prompt_name(prompt: &Prompt) -> &str {
+    &prompt.name
+}
+
+/// A value on its way into the cache.
+pub(crate) struct Fetched<T> {
+    pub(crate) value: T,
+    pub(crate) bytes: usize,
+    /// Absent: not to be kept.
+    pub(crate) hints: Option<Hints>,
+}
+
+pub(crate) type Fetching<T> = Pin<Box<dyn Future<Output = Result<Fetched<T>, Error>> + Send>>;
+
+impl Core {
+    /// The tools. The latest definitions are remembered even when they may not be cached: calls need
+    /// their schemas.
+    pub(crate) async fn tool_set(self: &Arc<Self>, run: Run, fresh: bool) -> Result<Arc<ToolSet>, Error> {
+        self.cached(Key::list(&self.server, Method::ListTools), fresh, move |core| {
+            Box::pin(async move {
+                let all = core.all_pages::<Tools>(run, &Meta::new()).await?;
+                let tools = core.sort_tools(all.value);
+                Ok(Fetched { value: tools, bytes: all.bytes, hints: all.hints })
+            })
+        })
+        .await
+        .map(|tools: Arc<Arc<ToolSet>>| Arc::clone(&*tools))
+    }
+
+    /// Any other list.
+    pub(crate) async fn list<L: Listing>(
+        self: &Arc<Self>,
+        run: Run,
+        fresh: bool,
+    ) -> Result<Arc<[L::Item]>, Error> {
+        self.cached(Key::list(&self.server, L::METHOD), fresh, move |core| {
+            Box::pin(async move {
+                let all = core.all_pages::<L>(run, &Meta::new()).await?;
+                Ok(Fetched { value: Arc::from(all.value), bytes: all.bytes, hints: all.hints })
+            })
+        })
+        .await
+        .map(|list: Arc<Arc<[L::Item]>>| Arc::clone(&*list))
+    }
+
+    /// The answer that is still fresh, or the one that is under way, or a new one.
+    pub(crate) async fn cached<T: Send + Sync + 'static>(
+        self: &Arc<Self>,
+        key: Key,
+        fresh: bool,
+        fetch: impl FnOnce(Arc<Self>) -> Fetching<T>,
+    ) -> Result<Arc<T>, Error> {
+        if !fresh
+            && let Some(hit) = self.cache.find(&key, self.partition, Instant::now())
+            && let Ok(hit) = hit.downcast::<T>()
+        {
+            return Ok(hit);
+        }
+        let generation = self.cache.generation(&key.server, key.method);
+        let flight = self.flights.join(&key, generation, || {
+            let (core, key) = (Arc::clone(self), key.clone());
+            let fetching = fetch(Arc::clone(self));
+            Box::pin(async move {
+                let fetched = fetching.await?;
+                let value: Stored = Arc::new(fetched.value);
+                if let Some(hints) = fetched.hints {
+                    let kept = (Arc::clone(&value), fetched.bytes);
+                    core.cache.keep(key, (core.partition, hints), generation, kept);
+                }
+                Ok(value)
+            })
+        });
+        flight
+            .await?
+            .downcast::<T>()
+            .map_err(|_| Error::misuse("the cache holds another type under this key"))
+    }
+
+    /// All pages of a list, in order, each item once.
+    pub(crate) async fn all_pages<L: Listing>(
+        self: &Arc<Self>,
+        mut run: Run,
+        meta: &Meta,
+    ) -> Result<Fetched<Vec<L::Item>>, Error> {
+        run.total_left = run.total_left.min(self.limits.list_time);
+        let mut pages = Pages::new(&self.limits);
+        let mut merged = Merged::default();
+        let mut cursor: Option<String> = None;
+        loop {
+            let mut ask = Ask::new(L::METHOD).with("cursor", &cursor)?;
+            ask.meta.clone_from(meta);
+            let raw = match self.round(&ask, &Input::default(), &mut run).await {
+                Ok(raw) => raw,
+                Err(error) if error.is(ErrorCode::INVALID_PARAMS) && pages.handle_invalid_cursor() => {
+                    tracing::debug!(server = %self.name, method = %ask.method, "a cursor died; the list starts over");
+                    (merged, cursor) = (Merged::default(), None);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let page = L::decode(&raw).map_err(|error| error.at(&self.name))?;
+            let received = page.items.len();
+            merged.add::<L>(page.items, (page.hints, Instant::now()), raw.get().len());
+            match pages.handle_page(received, page.next_cursor) {
+                Step::Next(next) => cursor = Some(next),
+                Step::Done => return Ok(merged.finish(true)),
+                Step::Stop(reason) => {
+                    tracing::warn!(
+                        server = %self.name, method = %ask.method, %reason,
+                        "the list does not end; what was seen so far is used. Report it to the author of the server"
+                    );
+                    return Ok(merged.finish(false));
+                }
+            }
+        }
+    }
+
+    /// Takes note of the definitions that the server listed last.
+    pub(crate) fn sort_tools(&self, definitions: Vec<Result<Tool, InvalidTool>>) -> Arc<ToolSet> {
+        let tools = Arc::new(ToolSet::new(definitions, self.link.is_http()));
+        for invalid in tools.excluded.iter() {
+            tracing::warn!(
+                server = %self.name,
+                tool = %crate::error::excerpt(&invalid.name),
+                reason = %crate::error::excerpt(&invalid.reason),
+                "a tool is left out: its definition is invalid"
+            );
+        }
+        self.learned.set_tools(Arc::clone(&tools));
+        tools
+    }
+}
+
+/// Pages put together.
+struct Merged<T> {
+    items: Vec<T>,
+    seen: HashSet<String>,
+    bytes: usize,
+    hints: Vec<(Hints, Instant)>,
+}
+
+impl<T> Default for Merged<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), seen: HashSet::new(), bytes: 0, hints: Vec::new() }
+    }
+}
+
+impl<T> Merged<T> {
+    fn add<L: Listing<Item = T>>(&mut self, items: Vec<T>, hints: (Hints, Instant), bytes: usize) {
+        self.bytes += bytes;
+        self.hints.push(hints);
+        for item in items {
+            if self.seen.insert(L::key(&item).to_owned()) {
+                self.items.push(item);
+            }
+        }
+    }
+
+    /// The list is as fresh as its first page to expire; the clock of each started when it came.
+    fn finish(self, complete: bool) -> Fetched<Vec<T>> {
+        let now = Instant::now();
+        let aged = self.hints.into_iter().map(|(hints, received)| hints.aged(now - received));
+        let hints = aged.reduce(Hints::and).filter(|_| complete);
+        Fetched { value: self.items, bytes: self.bytes, hints }
+    }
+}

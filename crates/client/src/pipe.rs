@@ -1,0 +1,284 @@
+//! Pipes, the client's side: a child process over its standard streams, or a server in this process.
+//!
+//! The connection itself is the transport crate's. What is added here: a child that crashed is started
+//! again for the next request, within a budget, and errors carry the end of what it wrote to stderr.
+
+mod tap;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use switchboard_protocol::session::{self, End};
+use switchboard_transport::child::{Child, ChildCommand};
+use switchboard_transport::{
+    Disconnected, LogSink, Message, OpenError, Pipe, PipeClient, PipeExchange, PipeOptions,
+};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::error::{Delivery, Error, Kind};
+use crate::limits::Limits;
+use crate::link::{Opening, Said};
+use crate::wire::Tap;
+
+/// The time over which restarts are counted.
+const BUDGET_TIME: Duration = Duration::from_secs(60);
+/// How much of the end of stderr goes into an error, in characters.
+const STDERR_CHARS: usize = 600;
+
+/// Where the other end of the pipe comes from.
+pub(crate) enum Source {
+    /// A program, which can be started again.
+    Child(Box<ChildCommand>),
+    /// A pipe that is open already; when it ends, that was it.
+    Pipe(Option<Pipe>),
+}
+
+/// The way to a server behind a pipe.
+pub(crate) struct PipeLink {
+    state: Mutex<State>,
+    options: PipeOptions,
+    tap: Tap,
+    restarts: usize,
+    /// Whether it ever answered. What ends before that would end again.
+    served: Arc<AtomicBool>,
+}
+
+struct State {
+    source: Source,
+    connection: Option<Connection>,
+    started: VecDeque<Instant>,
+    closed: bool,
+}
+
+#[derive(Clone)]
+struct Connection {
+    client: PipeClient,
+    child: Option<Arc<Child>>,
+}
+
+impl PipeLink {
+    pub(crate) fn new(source: Source, limits: &Limits, ears: (Tap, Option<LogSink>)) -> Self {
+        let (tap, on_log) = ears;
+        let options = PipeOptions { line_bytes: limits.message_bytes, on_log, ..PipeOptions::default() };
+        let state = State { source, connection: None, started: VecDeque::new(), closed: false };
+        Self {
+            state: Mutex::new(state),
+            options,
+            tap,
+            restarts: limits.restarts,
+            served: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<PipeStream, Error> {
+        let connection = self.connection().await?;
+        let described = session::Opening {
+            idle: None,
+            total: None,
+            progress: opening.progress,
+            log: opening.log,
+            listen: opening.listen,
+        };
+        let opened = connection.client.open(described, |id, out| (opening.encode)(id, out)).await;
+        match opened {
+            Ok(exchange) => Ok(PipeStream { exchange, connection, served: Arc::clone(&self.served) }),
+            Err(error) => Err(refused(error, &connection).await),
+        }
+    }
+
+    /// The open connection, or a new one.
+    async fn connection(&self) -> Result<Connection, Error> {
+        let mut state = self.state.lock().await;
+        if state.closed {
+            return Err(crate::core::closed());
+        }
+        match state.connection.take() {
+            Some(connection) => match connection.client.end() {
+                None => {
+                    state.connection = Some(connection.clone());
+                    return Ok(connection);
+                }
+                Some(end) => self.may_restart(&mut state, &connection, &end).await?,
+            },
+            None => state.started.clear(),
+        }
+        let connection = self.start(&mut state)?;
+        state.connection = Some(connection.clone());
+        Ok(connection)
+    }
+
+    /// Whether a connection that ended may be replaced.
+    async fn may_restart(
+        &self,
+        state: &mut State,
+        connection: &Connection,
+        end: &Disconnected,
+    ) -> Result<(), Error> {
+        let now = Instant::now();
+        while state.started.front().is_some_and(|started| now - *started > BUDGET_TIME) {
+            state.started.pop_front();
+        }
+        let why = match &state.source {
+            Source::Pipe(_) => "it cannot be opened again".to_owned(),
+            Source::Child(_) if !self.served.load(Ordering::Relaxed) => "it never answered".to_owned(),
+            Source::Child(_) if state.started.len() > self.restarts => {
+                format!("it was started {} times within a minute", state.started.len())
+            }
+            Source::Child(_) => {
+                tracing::warn!(%end, "the server ended; it is started again");
+                return Ok(());
+            }
+        };
+        let error = Error::new(Kind::Lost, Delivery::NotSent, format!("{end}, and {why}"));
+        // The next request finds the same.
+        state.connection = Some(connection.clone());
+        Err(with_stderr(error, connection).await)
+    }
+
+    fn start(&self, state: &mut State) -> Result<Connection, Error> {
+        state.started.push_back(Instant::now());
+        let options = self.options.clone();
+        match &mut state.source {
+            Source::Pipe(pipe) => {
+                let pipe = pipe.take().ok_or_else(crate::core::closed)?;
+                Ok(Connection { client: PipeClient::new(tap::tapped(pipe, &self.tap), options), child: None })
+            }
+            Source::Child(command) => {
+                let started = if self.tap.is_set() {
+                    command
+                        .clone()
+                        .spawn()
+                        .map(|(pipe, child)| (PipeClient::new(tap::tapped(pipe, &self.tap), options), child))
+                } else {
+                    command.clone().connect(options)
+                };
+                let (client, child) = started.map_err(|error| {
+                    Error::new(Kind::Unreachable, Delivery::NotSent, error.to_string()).source(error)
+                })?;
+                Ok(Connection { client, child: Some(Arc::new(child)) })
+            }
+        }
+    }
+
+    /// Closes the pipe, and waits for a child until it is gone.
+    pub(crate) async fn close(&self) {
+        let connection = {
+            let mut state = self.state.lock().await;
+            state.closed = true;
+            if let Source::Pipe(pipe) = &mut state.source {
+                *pipe = None;
+            }
+            state.connection.take()
+        };
+        let Some(connection) = connection else { return };
+        connection.client.close();
+        match &connection.child {
+            Some(child) => drop(child.shutdown().await),
+            None => connection.client.abort(Disconnected::Closed),
+        }
+    }
+}
+
+/// One exchange over a pipe.
+pub(crate) struct PipeStream {
+    exchange: PipeExchange,
+    connection: Connection,
+    served: Arc<AtomicBool>,
+}
+
+impl PipeStream {
+    pub(crate) async fn next(&mut self) -> Result<Said, Error> {
+        match self.exchange.next().await {
+            Some(Message::Progress(progress)) => Ok(Said::Progress(progress)),
+            Some(Message::Log(message)) => Ok(Said::Log(message)),
+            Some(Message::Subscription { method, params }) => Ok(Said::Subscription(method, Some(params))),
+            Some(Message::Lagged { .. }) => Ok(Said::Missed),
+            Some(Message::Ended(end)) => self.ended(end).await,
+            None => Err(Error::server_fault("the exchange had ended before")),
+        }
+    }
+
+    async fn ended(&self, end: End) -> Result<Said, Error> {
+        let (delivery, why) = match end {
+            End::Result(result) => {
+                self.served.store(true, Ordering::Relaxed);
+                return Ok(Said::Result(result));
+            }
+            End::Error(error) => {
+                self.served.store(true, Ordering::Relaxed);
+                return Err(Error::protocol(error));
+            }
+            End::Malformed(what) => {
+                return Err(Error::server_fault(format!(
+                    "the server's answer is no valid response: {}",
+                    crate::error::excerpt(&what)
+                )));
+            }
+            // The session is given no clocks; those above run out first.
+            End::TimedOut(_) => return Err(Error::timeout("the request", Duration::ZERO, true)),
+            End::TornDown(reason) => {
+                let reason = reason.map(|reason| format!(": {}", crate::error::excerpt(&reason)));
+                (
+                    Delivery::MaybeExecuted,
+                    format!("the server ended the subscription{}", reason.unwrap_or_default()),
+                )
+            }
+            End::ConnectionLost(session::Delivery::NotSent) => (Delivery::NotSent, self.end()),
+            End::ConnectionLost(session::Delivery::MaybeExecuted) => {
+                (Delivery::MaybeExecuted, format!("{}; the request may have been executed", self.end()))
+            }
+        };
+        Err(with_stderr(Error::new(Kind::Lost, delivery, why), &self.connection).await)
+    }
+
+    fn end(&self) -> String {
+        match self.exchange.disconnected() {
+            Some(end) => end.to_string(),
+            None => "The connection to the server has ended".to_owned(),
+        }
+    }
+}
+
+async fn refused(error: OpenError, connection: &Connection) -> Error {
+    let text = error.to_string();
+    match error {
+        OpenError::Disconnected(_) | OpenError::Refused(session::OpenError::Closed) => {
+            with_stderr(Error::new(Kind::Lost, Delivery::NotSent, text), connection).await
+        }
+        OpenError::Congested { .. } | OpenError::Refused(session::OpenError::TooManyPending { .. }) => {
+            Error::new(Kind::Limit, Delivery::NotSent, text)
+        }
+        OpenError::Refused(session::OpenError::Encode(error)) => Error::misuse(text).source(error),
+    }
+}
+
+/// What a person needs who wonders why a server ended: what it said last.
+async fn with_stderr(error: Error, connection: &Connection) -> Error {
+    let Some(child) = &connection.child else { return error };
+    // The process is about to be gone; its last words come with that.
+    let _ = tokio::time::timeout(Duration::from_secs(1), child.exited()).await;
+    let stderr = child.stderr();
+    let (noise, _) = connection.client.noise();
+    let said = if stderr.trim().is_empty() { noise } else { stderr };
+    let said = said.trim();
+    if said.is_empty() {
+        return error.hint("start the program by hand to see why it ended; it wrote nothing to stderr");
+    }
+    let skip = said.chars().count().saturating_sub(STDERR_CHARS);
+    let tail: String = said
+        .chars()
+        .skip(skip)
+        .map(|char| if char.is_control() && char != '\n' { ' ' } else { char })
+        .collect();
+    error.hint(format!("the last it wrote was:\n{tail}"))
+}
+
+impl fmt::Debug for PipeLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PipeLink").field("options", &self.options).finish_non_exhaustive()
+    }
+}
