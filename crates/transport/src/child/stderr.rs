@@ -1,0 +1,89 @@
+//! What a server writes to stderr: always read, never parsed, the end of it kept.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::mpsc;
+
+/// A line longer than this is handed on in pieces.
+const PIECE_BYTES: usize = 8 * 1024;
+
+/// The last bytes of a stream.
+#[derive(Clone)]
+pub(super) struct Tail {
+    limit: usize,
+    bytes: Arc<Mutex<VecDeque<u8>>>,
+}
+
+impl fmt::Debug for Tail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tail").field("limit", &self.limit).finish_non_exhaustive()
+    }
+}
+
+impl Tail {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, bytes: Arc::default() }
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        let bytes = &bytes[bytes.len().saturating_sub(self.limit)..];
+        let mut kept = self.lock();
+        let excess = (kept.len() + bytes.len()).saturating_sub(self.limit);
+        kept.drain(..excess);
+        kept.extend(bytes);
+    }
+
+    /// As text; a character that was cut off at the beginning, and whatever is no UTF-8, is replaced.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(self.lock().make_contiguous()).into_owned()
+    }
+
+    // Nothing panics while it holds the lock, so a poisoned one is sound.
+    fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads until the end.
+pub(super) async fn drain(
+    mut stderr: impl AsyncRead + Unpin,
+    tail: Tail,
+    lines: Option<mpsc::Sender<String>>,
+) {
+    let mut buffer = vec![0; PIECE_BYTES];
+    let mut line = Vec::new();
+    loop {
+        match stderr.read(&mut buffer).await {
+            Ok(0) | Err(_) => break,
+            Ok(count) => {
+                tail.push(&buffer[..count]);
+                if let Some(lines) = &lines {
+                    split(&buffer[..count], &mut line, lines);
+                }
+            }
+        }
+    }
+    if let Some(lines) = lines.filter(|_| !line.is_empty()) {
+        send(&lines, &mut line);
+    }
+}
+
+fn split(bytes: &[u8], line: &mut Vec<u8>, lines: &mpsc::Sender<String>) {
+    for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+        line.extend_from_slice(piece);
+        if line.ends_with(b"\n") || line.len() >= PIECE_BYTES {
+            send(lines, line);
+        }
+    }
+}
+
+fn send(lines: &mpsc::Sender<String>, line: &mut Vec<u8>) {
+    let text = line.strip_suffix(b"\n").unwrap_or(line);
+    let text = text.strip_suffix(b"\r").unwrap_or(text);
+    // A full or closed channel is its owner's choice.
+    let _ = lines.try_send(String::from_utf8_lossy(text).into_owned());
+    line.clear();
+}

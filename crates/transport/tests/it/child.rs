@@ -1,0 +1,239 @@
+//! Real server processes: how they are started, heard and ended.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use switchboard_protocol::frame::encode_request;
+use switchboard_protocol::session::{End, Opening};
+use switchboard_transport::child::{Child, ChildCommand, Shutdown};
+use switchboard_transport::{Disconnected, Lines, Pipe, PipeClient, PipeOptions};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::processes::{PATIENCE, eventually, exists, runs};
+
+const QUICK: Shutdown = Shutdown {
+    leave: Duration::from_millis(300),
+    terminate: Duration::from_millis(300),
+    kill: Duration::from_secs(5),
+};
+
+/// Servers that are hard to get rid of. Each prints the id of the process that matters.
+const STUBBORN: &[(&str, &str)] = &[
+    ("obeys the end of its input", "echo $$; cat"),
+    ("launcher: the real server is a grandchild", "sleep 1000 & echo $!; wait"),
+    ("ignores SIGTERM", "trap '' TERM; echo $$; while :; do sleep 1000; done"),
+    ("ignores the end of its input", "echo $$; exec sleep 1000"),
+    ("a helper ignores everything but SIGKILL", "(trap '' TERM HUP INT; exec sleep 1000) & echo $!; cat"),
+];
+
+fn sh(script: &str) -> ChildCommand {
+    ChildCommand::new("sh").args(["-c", script]).shutdown(QUICK)
+}
+
+fn python(script: &str) -> ChildCommand {
+    ChildCommand::new("python3").args(["-c", script]).shutdown(QUICK)
+}
+
+async fn first_line(pipe: &mut Pipe) -> String {
+    let mut lines = Lines::new(1024);
+    loop {
+        if let Some(line) = lines.next_line().unwrap() {
+            return String::from_utf8(line.to_vec()).unwrap();
+        }
+        assert!(lines.fill(&mut pipe.reader).await.unwrap() > 0, "no line came");
+    }
+}
+
+/// Starts a stubborn server; gives what the test holds of it and the process that matters.
+async fn start(script: &str) -> (Pipe, Child, u32) {
+    let (mut pipe, child) = sh(script).spawn().unwrap();
+    let inner = first_line(&mut pipe).await.parse().unwrap();
+    (pipe, child, inner)
+}
+
+async fn gone(name: &str, child: u32, inner: u32) {
+    eventually(&format!("{name}: nothing of it runs"), || !runs(inner) && !runs(child)).await;
+    eventually(&format!("{name}: it is reaped"), || !exists(child)).await;
+}
+
+#[tokio::test]
+async fn shutdown_leaves_nothing_of_the_group() {
+    for (name, script) in STUBBORN {
+        let (pipe, child, inner) = start(script).await;
+        drop(pipe.writer);
+        timeout(PATIENCE, child.shutdown()).await.unwrap();
+        assert!(!runs(inner), "{name}");
+        assert!(!exists(child.id()), "{name}: a zombie is left");
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_child_ends_it_in_the_background() {
+    for (name, script) in STUBBORN {
+        let (pipe, child, inner) = start(script).await;
+        let id = child.id();
+        drop((pipe, child));
+        gone(name, id, inner).await;
+    }
+}
+
+#[test]
+fn the_end_of_the_runtime_ends_the_children() {
+    for (name, script) in STUBBORN {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let (pipe, child, inner) = runtime.block_on(start(script));
+        let id = child.id();
+        runtime.shutdown_background();
+        drop((pipe, child));
+        let waiting = tokio::runtime::Runtime::new().unwrap();
+        waiting.block_on(eventually(name, || !runs(inner) && !runs(id)));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_obeys_is_not_signalled() {
+    let script =
+        "trap 'echo terminated >&2; exit 1' TERM; while read -r line; do :; done; echo left >&2; exit 7";
+    let (client, child) = sh(script).connect(PipeOptions::default()).unwrap();
+    let status = timeout(PATIENCE, child.shutdown()).await.unwrap().unwrap();
+    assert_eq!((status.code(), child.stderr().as_str()), (Some(7), "left\n"));
+    assert_eq!(client.disconnected().await, Disconnected::Closed);
+}
+
+#[tokio::test]
+async fn waiting_ends_with_the_process_although_a_helper_holds_its_output() {
+    let script = "sleep 1000 & echo $! >&2; echo 'last words'; exit 3";
+    let (client, child) = sh(script).connect(PipeOptions::default()).unwrap();
+    let status = timeout(PATIENCE, child.exited()).await.unwrap().unwrap();
+    assert_eq!(status.code(), Some(3));
+    let end = timeout(PATIENCE, client.disconnected()).await.unwrap();
+    assert!(matches!(&end, Disconnected::Exited(status) if status.contains('3')), "{end}");
+    assert_eq!(client.noise().0, "last words");
+    let helper: u32 = child.stderr().trim().parse().unwrap();
+    eventually("the helper is gone", || !runs(helper)).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_cannot_go_on_ends_the_server() {
+    let options = PipeOptions { line_bytes: 100_000, ..PipeOptions::default() };
+    let (client, child) = sh("exec cat /dev/zero").connect(options).unwrap();
+    let end = timeout(PATIENCE, client.disconnected()).await.unwrap();
+    assert_eq!(end, Disconnected::LineTooLong { limit: 100_000 });
+    timeout(PATIENCE, child.exited()).await.unwrap();
+    eventually("reaped", || !exists(child.id())).await;
+}
+
+/// Answers every request with its id, after whatever `before` does.
+fn answering(before: &str) -> String {
+    format!(
+        "import sys, json, os\nstdin, stdout, stderr = sys.stdin, sys.stdout, sys.stderr\nfor line in stdin:\n    id = json.loads(line)['id']\n    {before}\n    print(json.dumps({{'jsonrpc': '2.0', 'id': id, 'result': {{}}}}), flush=True)\n"
+    )
+}
+
+async fn call(client: &PipeClient) -> End {
+    let opening = Opening { total: Some(PATIENCE), ..Opening::default() };
+    let exchange =
+        client.open(opening, |id, out| encode_request(out, id, "x/call", &json!({}))).await.unwrap();
+    exchange.ended().await
+}
+
+#[tokio::test]
+async fn text_on_stderr_neither_blocks_nor_fails_a_call() {
+    for (name, before, tail) in [
+        ("256 KiB before the answer", "stderr.write('x' * 262143 + '\\n'); stderr.flush()", "x\n"),
+        ("10 MiB without a line end", "stderr.write('y' * 10485760); stderr.flush()", "y"),
+        ("invalid UTF-8", "os.write(2, b'caf\\xe9 \\xff\\n')", "caf\u{fffd} \u{fffd}\n"),
+        ("closed at once", "os.close(2) if id == 1 else None", ""),
+        (
+            "errors that are none",
+            "print('ERROR: all is well', file=stderr, flush=True)",
+            "ERROR: all is well\n",
+        ),
+    ] {
+        let (client, child) = python(&answering(before)).connect(PipeOptions::default()).unwrap();
+        for _ in 0..2 {
+            let end = call(&client).await;
+            assert!(matches!(end, End::Result(_)), "{name}: {end:?}");
+        }
+        timeout(PATIENCE, child.shutdown()).await.unwrap();
+        let stderr = child.stderr();
+        assert!(stderr.ends_with(tail), "{name}: {:?}", stderr.chars().rev().take(40).collect::<String>());
+        assert!(stderr.len() <= 64 * 1024, "{name}: {} bytes are kept", stderr.len());
+    }
+}
+
+#[tokio::test]
+async fn a_listener_that_takes_nothing_does_not_block_stderr() {
+    let (lines, mut kept) = mpsc::channel(2);
+    let before = "stderr.write('line\\r\\n' * 100000); stderr.flush()";
+    let (client, child) =
+        python(&answering(before)).stderr_lines(lines).connect(PipeOptions::default()).unwrap();
+    assert!(matches!(call(&client).await, End::Result(_)));
+    timeout(PATIENCE, child.shutdown()).await.unwrap();
+    assert_eq!((kept.recv().await.as_deref(), kept.recv().await.as_deref()), (Some("line"), Some("line")));
+}
+
+#[tokio::test]
+async fn a_crash_in_the_middle_of_a_call_says_the_status_and_the_last_words() {
+    let crash = "print('out of cheese', file=stderr, flush=True); os._exit(41)";
+    let (client, child) = python(&answering(crash)).connect(PipeOptions::default()).unwrap();
+    assert!(matches!(call(&client).await, End::ConnectionLost(_)));
+    let status = timeout(PATIENCE, child.exited()).await.unwrap().unwrap();
+    assert_eq!(status.code(), Some(41));
+    timeout(PATIENCE, child.shutdown()).await.unwrap();
+    assert_eq!(child.stderr(), "out of cheese\n");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_explained() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _guard = runtime.enter();
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    std::fs::write(here.join("plain"), "no program").unwrap();
+    let shown = here.display().to_string();
+    for (name, command, words) in [
+        (
+            "unknown name",
+            ChildCommand::new("no-such-server").env("PATH", "/nowhere:/usr/none"),
+            vec!["no-such-server", "PATH=/nowhere:/usr/none", "working directory"],
+        ),
+        (
+            "unknown path",
+            ChildCommand::new("./no-such-server").directory(here),
+            vec!["./no-such-server", &shown, "does not exist"],
+        ),
+        (
+            "unknown directory",
+            ChildCommand::new("sh").directory(here.join("none")),
+            vec!["working directory", "none", "does not exist"],
+        ),
+        ("no permission", ChildCommand::new("./plain").directory(here), vec!["executable"]),
+    ] {
+        let error = command.spawn().map(drop).unwrap_err();
+        assert_eq!(error.is_permission_denied(), name == "no permission", "{name}: {error}");
+        assert_eq!(error.is_not_found(), name != "no permission", "{name}: {error}");
+        for word in words {
+            assert!(error.to_string().contains(word), "{name}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn arguments_environment_and_directory_arrive_as_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "printf '%s|%s|%s|%s\\n' \"$1\" \"$GREETING\" \"${HOME-unset}\" \"$PWD\"";
+    let (mut pipe, child) = ChildCommand::new("/bin/sh")
+        .args(["-c", script, "sh", "a b\"c"])
+        .env_clear()
+        .env("GREETING", "hello $USER")
+        .directory(folder.path())
+        .spawn()
+        .unwrap();
+    let expected = format!("a b\"c|hello $USER|unset|{}", folder.path().canonicalize().unwrap().display());
+    assert_eq!(first_line(&mut pipe).await, expected);
+    let before = Instant::now();
+    timeout(PATIENCE, child.shutdown()).await.unwrap();
+    assert!(before.elapsed() < Duration::from_secs(2), "a process that has ended is not waited for");
+}

@@ -1,0 +1,15 @@
+//! Framing, the client's driver, the standard streams and child processes, the last two with real
+//! processes.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so and ends")]
+
+#[cfg(unix)]
+mod child;
+#[cfg(unix)]
+mod hosts;
+mod lines;
+mod pipe;
+#[cfg(unix)]
+mod processes;
+#[cfg(unix)]
+mod stdio;
