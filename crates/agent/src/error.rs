@@ -1,0 +1,280 @@
+//! Why a run has no answer, by what the caller can do about it.
+//!
+//! An [`AgentError`] names the cause, the server it is about, and the next action. Its [`code`](AgentError::code)
+//! is for programs and its [`exit_code`](AgentError::exit_code) for scripts; both are stable.
+
+use std::fmt;
+
+use serde::Serialize;
+use switchboard_llm::ModelError;
+
+use crate::name::ServerName;
+use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
+use crate::policy::{Denial, DenialReason, UnmatchedRule};
+use crate::turn::StopReason;
+use crate::{integrate, limits::Limits};
+
+/// Why a run has no answer.
+#[derive(Debug)]
+pub struct AgentError {
+    kind: ErrorKind,
+    message: String,
+    server: Option<ServerName>,
+    hint: Option<String>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// What kind of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// What the host was given cannot work.
+    Configuration,
+    /// The question does not say what a tool must know.
+    MissingArguments,
+    /// A call needs a person's approval and nobody can be asked.
+    ApprovalNeeded,
+    /// The person or a rule said no.
+    Denied,
+    /// A server wants a login.
+    LoginNeeded,
+    /// A server cannot be reached.
+    ServerUnreachable,
+    /// A tool failed.
+    ToolFailed,
+    /// A limit of the run was reached.
+    LimitReached,
+    /// The model failed.
+    ModelFailed,
+    /// There is no language model, and no tool fits the words of the question.
+    NoToolFits,
+    /// Somebody interrupted the run.
+    Interrupted,
+}
+
+impl ErrorKind {
+    /// The kind as a program reads it, such as `approval_needed`.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Configuration => "configuration",
+            Self::MissingArguments => "missing_arguments",
+            Self::ApprovalNeeded => "approval_needed",
+            Self::Denied => "denied",
+            Self::LoginNeeded => "login_needed",
+            Self::ServerUnreachable => "server_unreachable",
+            Self::ToolFailed => "tool_failed",
+            Self::LimitReached => "limit_reached",
+            Self::ModelFailed => "model_failed",
+            Self::NoToolFits => "no_tool_fits",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// The exit code of a program that ends because of it.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Configuration | Self::MissingArguments => 1,
+            Self::ApprovalNeeded | Self::Denied => 2,
+            Self::LoginNeeded => 3,
+            Self::ServerUnreachable => 4,
+            Self::ToolFailed => 5,
+            Self::LimitReached => 6,
+            Self::ModelFailed | Self::NoToolFits => 7,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl AgentError {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), server: None, hint: None, source: None }
+    }
+
+    pub(crate) fn at(mut self, server: &ServerName) -> Self {
+        self.server = Some(server.clone());
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Why there is no result of a call, or what the tool said when it failed. `None` if it succeeded.
+    pub(crate) fn of_outcome(server: &ServerName, tool: &str, outcome: &ToolOutcome) -> Option<Self> {
+        let tool = crate::visible::line(tool);
+        let said = || {
+            let limits = Limits::default();
+            integrate(outcome, &Limits { result_bytes: limits.error_bytes, ..limits }).text
+        };
+        let error = match outcome {
+            ToolOutcome::Result(result) if !result.is_error() => return None,
+            ToolOutcome::Result(_) => {
+                let said = said().trim_start_matches("The tool reported an error:\n").to_owned();
+                Self::new(ErrorKind::ToolFailed, format!("{server}/{tool} failed: {said}"))
+                    .hint("correct what was asked for, or look at the tool's description")
+            }
+            ToolOutcome::Failed(failure) => {
+                let error = Self::new(kind_of(failure), format!("{server}/{tool}: {}", said()));
+                match &failure.hint {
+                    Some(hint) => error.hint(hint),
+                    None => error.hint(usual_hint(failure.kind)),
+                }
+            }
+        };
+        Some(error.at(server))
+    }
+
+    /// What kind of failure.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The kind as a program reads it, such as `approval_needed`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.kind.code()
+    }
+
+    /// The exit code of a program that ends because of it.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        self.kind.exit_code()
+    }
+
+    /// The cause.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The server that it is about.
+    #[must_use]
+    pub fn server(&self) -> Option<&ServerName> {
+        self.server.as_ref()
+    }
+
+    /// The next action.
+    #[must_use]
+    pub fn next_action(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl fmt::Display for AgentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for AgentError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
+    }
+}
+
+/// One JSON object: `code`, `message`, `server` and `hint` where there is one.
+impl Serialize for AgentError {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shape<'a> {
+            code: &'static str,
+            message: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            server: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            hint: Option<&'a str>,
+        }
+        let server = self.server.as_ref().map(ServerName::as_str);
+        Shape { code: self.code(), message: &self.message, server, hint: self.hint.as_deref() }
+            .serialize(serializer)
+    }
+}
+
+fn kind_of(failure: &CallFailure) -> ErrorKind {
+    match failure.kind {
+        FailureKind::Transport => ErrorKind::ServerUnreachable,
+        FailureKind::Unauthorized => ErrorKind::LoginNeeded,
+        FailureKind::Interrupted => ErrorKind::Interrupted,
+        FailureKind::Protocol { .. } | FailureKind::Timeout { .. } | FailureKind::Malformed => {
+            ErrorKind::ToolFailed
+        }
+    }
+}
+
+fn usual_hint(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Transport => "check that the server runs and that its address is right",
+        FailureKind::Unauthorized => "log in to the server first",
+        FailureKind::Timeout { .. } => "ask for less, or allow more time",
+        FailureKind::Protocol { .. } | FailureKind::Malformed => "this is between the host and the server; look at the wire with --trace",
+        FailureKind::Interrupted => "start it again",
+    }
+}
+
+impl From<ModelError> for AgentError {
+    fn from(error: ModelError) -> Self {
+        let kind =
+            if error.is_configuration() { ErrorKind::Configuration } else { ErrorKind::ModelFailed };
+        let hint = error.hint().map(str::to_owned);
+        let mut message = error.to_string();
+        if let Some(stripped) = hint.as_deref().and_then(|hint| message.strip_suffix(hint)) {
+            message = stripped.trim_end_matches("; ").to_owned();
+        }
+        Self { kind, message, server: None, hint, source: Some(Box::new(error)) }
+    }
+}
+
+impl From<Denial> for AgentError {
+    fn from(denial: Denial) -> Self {
+        let rule = format!("allow {}/{}", denial.server, denial.tool);
+        let (kind, hint) = match denial.reason {
+            DenialReason::Rule => (ErrorKind::Denied, "change the rule if the call should be made".to_owned()),
+            DenialReason::Person | DenialReason::OtherThanShown => {
+                (ErrorKind::Denied, "ask again to be asked again".to_owned())
+            }
+            DenialReason::NobodyToAskSoFail | DenialReason::NobodyToAskSoDeny => {
+                let hint = format!("run it in a terminal, add the rule `{rule}`, or say yes to everything with --yes");
+                (ErrorKind::ApprovalNeeded, hint)
+            }
+        };
+        Self::new(kind, denial.to_string()).at(&denial.server).hint(hint)
+    }
+}
+
+impl From<StopReason> for AgentError {
+    fn from(reason: StopReason) -> Self {
+        let message = reason.to_string();
+        match reason {
+            StopReason::StepLimit(_) => Self::new(ErrorKind::LimitReached, message)
+                .hint("ask for less at once, or raise the limit of steps"),
+            StopReason::CallLimit(_) => Self::new(ErrorKind::LimitReached, message)
+                .hint("ask for less at once, or raise the limit of calls"),
+            StopReason::Corrections { .. } => {
+                Self::new(ErrorKind::ModelFailed, message).hint("ask in other words, or use a stronger model")
+            }
+            StopReason::Nothing => {
+                Self::new(ErrorKind::ModelFailed, message).hint("ask again, or use another model")
+            }
+            StopReason::Refused(_) => {
+                Self::new(ErrorKind::ModelFailed, message).hint("ask in other words, or use another provider")
+            }
+            StopReason::ApprovalNeeded(denial) => Self::from(denial),
+            StopReason::Interrupted => Self::new(ErrorKind::Interrupted, message),
+        }
+    }
+}
+
+impl From<UnmatchedRule> for AgentError {
+    fn from(error: UnmatchedRule) -> Self {
+        Self::new(ErrorKind::Configuration, error.to_string())
+    }
+}

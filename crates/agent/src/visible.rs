@@ -1,0 +1,213 @@
+//! Makes visible what a peer may have hidden: control, bidirectional and other invisible characters.
+//!
+//! Used wherever text of a server or a model is shown to a person who decides something. It changes only what
+//! is shown, never what is sent.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize as _;
+use serde_json::value::RawValue;
+
+/// Ranges of characters that show nothing, or that change how their neighbours show: format and bidirectional
+/// controls, joiners, fillers, odd spaces, variation selectors, tags, private use, line separators.
+const INVISIBLE: &[(u32, u32)] = &[
+    (0x00, 0x1f),
+    (0x7f, 0xa0),
+    (0xad, 0xad),
+    (0x34f, 0x34f),
+    (0x600, 0x605),
+    (0x61c, 0x61c),
+    (0x6dd, 0x6dd),
+    (0x70f, 0x70f),
+    (0x890, 0x891),
+    (0x8e2, 0x8e2),
+    (0x115f, 0x1160),
+    (0x1680, 0x1680),
+    (0x17b4, 0x17b5),
+    (0x180b, 0x180f),
+    (0x2000, 0x200f),
+    (0x2028, 0x202f),
+    (0x205f, 0x206f),
+    (0x2800, 0x2800),
+    (0x3000, 0x3000),
+    (0x3164, 0x3164),
+    (0xe000, 0xf8ff),
+    (0xfe00, 0xfe0f),
+    (0xfeff, 0xfeff),
+    (0xffa0, 0xffa0),
+    (0xfff0, 0xffff),
+    (0x110bd, 0x110bd),
+    (0x110cd, 0x110cd),
+    (0x13430, 0x1345f),
+    (0x1bca0, 0x1bca3),
+    (0x1d173, 0x1d17a),
+    (0xe0000, 0x10_ffff),
+];
+
+/// Whether a character shows nothing by itself. The plain space is not one of them.
+#[must_use]
+pub fn is_invisible(character: char) -> bool {
+    let code = u32::from(character);
+    INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&code))
+}
+
+/// The text with every invisible character written as `\u{…}` and every backslash doubled, so that no text
+/// can imitate another's escapes.
+#[must_use]
+pub fn line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        push(&mut out, character);
+    }
+    out
+}
+
+/// Like [`line`], in quotation marks and cut to `chars` characters with a mark that says so.
+#[must_use]
+pub fn quoted(text: &str, chars: usize) -> String {
+    let mut out = String::from("\"");
+    for (index, character) in text.chars().enumerate() {
+        if index == chars {
+            out.push('…');
+            break;
+        }
+        push(&mut out, character);
+    }
+    out.push('"');
+    out
+}
+
+fn push(out: &mut String, character: char) {
+    if character == '\\' {
+        out.push_str("\\\\");
+    } else if is_invisible(character) {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
+    } else {
+        out.push(character);
+    }
+}
+
+/// A JSON text laid out for reading, nothing left out: it still is JSON and still says the same. Invisible
+/// characters inside strings become `\uXXXX`.
+///
+/// The order of members and the spelling of numbers stay as they came.
+#[must_use]
+pub fn json(raw: &RawValue) -> String {
+    let mut out = String::new();
+    layout(raw.get(), &mut out);
+    out
+}
+
+/// Lays out one pass over the text. The text is valid JSON, so brackets outside of strings match.
+fn layout(text: &str, out: &mut String) {
+    let mut depth = 0_usize;
+    let mut characters = text.chars().peekable();
+    let mut in_string = false;
+    while let Some(character) = characters.next() {
+        if in_string {
+            push_json(out, character);
+            if character == '\\' {
+                // The escaped character is part of the escape, a quotation mark too.
+                if let Some(next) = characters.next() {
+                    push_json(out, next);
+                }
+            }
+            in_string = character != '"';
+            continue;
+        }
+        match character {
+            '"' => {
+                in_string = true;
+                out.push('"');
+            }
+            '{' | '[' => {
+                out.push(character);
+                while characters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
+                if let Some(close) = characters.next_if(|next| matches!(next, '}' | ']')) {
+                    out.push(close);
+                } else {
+                    depth += 1;
+                    newline(out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                newline(out, depth);
+                out.push(character);
+            }
+            ',' => {
+                out.push(',');
+                newline(out, depth);
+            }
+            ':' => out.push_str(": "),
+            other if other.is_ascii_whitespace() => {}
+            other => out.push(other),
+        }
+    }
+}
+
+fn newline(out: &mut String, depth: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", depth));
+}
+
+fn push_json(out: &mut String, character: char) {
+    if is_invisible(character) {
+        let mut units = [0; 2];
+        for unit in character.encode_utf16(&mut units) {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    } else {
+        out.push(character);
+    }
+}
+
+/// Whether two JSON texts say the same, whatever their layout and the order of their members.
+pub(crate) fn same_json(left: &str, right: &str) -> bool {
+    let parse = |text: &str| {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let value = serde_json::Value::deserialize(&mut deserializer).ok()?;
+        deserializer.end().ok()?;
+        Some(value)
+    };
+    matches!((parse(left), parse(right)), (Some(left), Some(right)) if left == right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_json(text: &str, expected: &str) {
+        let raw = RawValue::from_string(text.to_owned()).unwrap();
+        let shown = json(&raw);
+        assert_eq!(shown, expected);
+        assert!(same_json(text, &shown), "what is shown must say the same as what is sent");
+    }
+
+    #[test]
+    fn json_is_laid_out_whole_and_in_its_own_order() {
+        check_json("{}", "{}");
+        check_json("{ }", "{}");
+        check_json(
+            r#"{"b":[1,2.50,{"c":[]}],"a":"x"}"#,
+            "{\n  \"b\": [\n    1,\n    2.50,\n    {\n      \"c\": []\n    }\n  ],\n  \"a\": \"x\"\n}",
+        );
+        check_json(r#"{"a":"q\"}]{,:"}"#, "{\n  \"a\": \"q\\\"}]{,:\"\n}");
+    }
+
+    #[test]
+    fn hidden_characters_are_shown_inside_json() {
+        check_json("{\"a\":\"x\u{202e}gpj.exe\"}", "{\n  \"a\": \"x\\u202egpj.exe\"\n}");
+        check_json("{\"\u{200b}a\":\"\u{e0041}\"}", "{\n  \"\\u200ba\": \"\\udb40\\udc41\"\n}");
+        check_json("{\"a\":\"é 漢 🙂\"}", "{\n  \"a\": \"é 漢 🙂\"\n}");
+    }
+
+    #[test]
+    fn hidden_characters_are_shown_in_plain_text() {
+        assert_eq!(line("a\u{1b}[31mb"), "a\\u{1b}[31mb");
+        assert_eq!(line("\\u{1b}"), "\\\\u{1b}");
+        assert_eq!(quoted("abc\n", 3), "\"abc…\"");
+    }
+}
