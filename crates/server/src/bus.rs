@@ -78,25 +78,6 @@ impl Notifier {
     }
 }
 
-/// A bus that carries nothing: what a server has that was built without one.
-pub(crate) struct NoBus;
-
-impl ChangeBus for NoBus {
-    fn publish(&self, _change: Change) {}
-
-    fn subscribe(&self, _filter: &SubscriptionFilter) -> Box<dyn Changes> {
-        Box::new(NoChanges)
-    }
-}
-
-struct NoChanges;
-
-impl Changes for NoChanges {
-    fn poll_change(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Change>> {
-        Poll::Pending
-    }
-}
-
 /// Waits for the next change of a subscription.
 pub async fn next_change(changes: &mut dyn Changes) -> Option<Change> {
     std::future::poll_fn(|cx| changes.poll_change(cx)).await

@@ -6,6 +6,8 @@
 
 mod decode;
 
+pub(crate) use decode::supported;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -21,6 +23,9 @@ use switchboard_protocol::model::subscription::SubscriptionFilter;
 use switchboard_protocol::trace::TraceContext;
 use switchboard_protocol::{Method, ProgressToken, ProtocolError, RequestId, RequestMeta, Revision};
 
+use crate::ctx::Alive;
+use crate::entry::Bound;
+use crate::extract::Matched;
 use crate::outbox::Outbox;
 use crate::reply::Reply;
 use crate::rounds::OpenRound;
@@ -43,6 +48,12 @@ pub struct Call {
     pub(crate) outbox: Option<Arc<Outbox>>,
     /// The input round that this request continues, once its state is verified.
     pub(crate) round: Option<Box<OpenRound>>,
+    /// What the call was bound to when it was dispatched.
+    pub(crate) bound: Option<Arc<Bound>>,
+    /// The variables of the URI template that matched.
+    pub(crate) vars: Matched,
+    /// Ends with the call.
+    pub(crate) alive: Alive,
 }
 
 /// The parameters of a call, by the shape of its method.

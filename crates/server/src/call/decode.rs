@@ -16,6 +16,8 @@ use switchboard_protocol::method;
 use switchboard_protocol::model::{completion, discover, request, resource, subscription, tool};
 use switchboard_protocol::{Method, ProtocolError, RequestId, RequestMeta, Revision};
 
+use crate::ctx::Alive;
+
 use super::{Call, CallMeta, Completing, Params, Refusal, Target};
 
 /// A request in one pass, its parameters typed.
@@ -227,7 +229,18 @@ impl Call {
         meta: CallMeta,
         extensions: Extensions,
     ) -> Self {
-        Self { id, method, params, meta, extensions, outbox: None, round: None }
+        Self {
+            id,
+            method,
+            params,
+            meta,
+            extensions,
+            outbox: None,
+            round: None,
+            bound: None,
+            vars: Vec::new(),
+            alive: Alive::default(),
+        }
     }
 }
 

@@ -1,0 +1,390 @@
+//! The checks on the way into a catalog, and the form in which things are held there.
+//!
+//! Every check gives a sentence; all of them are collected, so that one start of the server reports all
+//! that is wrong.
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use switchboard_protocol::http::param_headers::ParamHeaders;
+use switchboard_protocol::model;
+use switchboard_protocol::model::prompt::PromptArgument;
+use switchboard_protocol::model::tool::ToolAnnotations;
+
+use crate::entry::{Bound, Cache, Core, Entry};
+use crate::handler::{Erased, Run, with_state};
+use crate::middleware::{CallService, stack};
+use crate::needs::Needs;
+use crate::prompt::Prompt;
+use crate::resource::{Completer, Resource};
+use crate::schema::{ArgumentSchema, no_arguments};
+use crate::template::UriTemplate;
+use crate::tool::Tool;
+
+/// One exposed thing.
+pub(crate) struct Exposed {
+    /// The name, the URI, or the template.
+    pub(crate) name: String,
+    /// The definition, as JSON text.
+    pub(crate) definition: String,
+    pub(crate) bound: Arc<Bound>,
+    pub(crate) run: Arc<dyn Run>,
+    /// The handler with its own middleware around it, if it has any.
+    pub(crate) service: Option<CallService>,
+    /// The arguments that are repeated as HTTP headers.
+    pub(crate) headers: ParamHeaders,
+    pub(crate) template: Option<UriTemplate>,
+    /// The names that may be completed.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) completers: Vec<(String, Arc<dyn Run>)>,
+    /// Whether the handler may log.
+    pub(crate) logs: bool,
+}
+
+/// What things are bound to.
+pub(crate) struct Ground<S> {
+    pub(crate) core: Arc<Core>,
+    pub(crate) state: Arc<S>,
+    /// The types of principal that there is an authenticator for.
+    pub(crate) principals: Vec<TypeId>,
+}
+
+/// Collects sentences about one thing.
+struct Problems {
+    about: String,
+    found: Vec<String>,
+}
+
+impl Problems {
+    fn about(kind: &str, name: &str) -> Self {
+        Self { about: format!("{kind} {name:?}"), found: Vec::new() }
+    }
+
+    fn add(&mut self, what: impl std::fmt::Display) {
+        self.found.push(format!("{}: {what}", self.about));
+    }
+
+    fn take<T>(&mut self, result: Result<T, impl std::fmt::Display>) -> Option<T> {
+        result.map_err(|what| self.add(what)).ok()
+    }
+
+    fn text(&mut self, definition: &impl Serialize) -> String {
+        self.take(serde_json::to_string(definition)).unwrap_or_default()
+    }
+
+    fn end(self, exposed: Exposed) -> Result<Exposed, Vec<String>> {
+        if self.found.is_empty() { Ok(exposed) } else { Err(self.found) }
+    }
+}
+
+impl<S: Send + Sync + 'static> Ground<S> {
+    pub(crate) fn stateless(&self) -> Ground<()> {
+        Ground { core: Arc::clone(&self.core), state: Arc::new(()), principals: self.principals.clone() }
+    }
+
+    pub(crate) fn tool(&self, tool: Tool<S>) -> Result<Exposed, Vec<String>> {
+        let mut problems = Problems::about("tool", &tool.name);
+        if !is_tool_name(&tool.name) {
+            problems.add("its name must have 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'");
+        }
+        self.check(&mut problems, &tool.needs);
+        if let Some(type_name) = tool.needs.variables {
+            problems.add(format!("Vars<{type_name}> is for resource templates; a tool takes Args"));
+        }
+        let (published, schema) = input_of(&tool, &mut problems);
+        let published = Value::Object(published);
+        let headers = problems.take(ParamHeaders::from_schema(&published)).unwrap_or_default();
+        let output_schema = tool.output_schema.as_ref().or(tool.needs.output.as_ref());
+        let definition = ToolDefinition {
+            name: &tool.name,
+            title: tool.title.as_deref(),
+            description: tool.description.as_deref(),
+            input_schema: &published,
+            output_schema,
+            annotations: (tool.annotations != ToolAnnotations::default()).then_some(&tool.annotations),
+            icons: tool.icons.as_deref(),
+            meta: tool.meta.as_ref(),
+        };
+        let definition = problems.text(&definition);
+        let entry = Entry { schema, timeout: tool.timeout, ..Entry::of(&tool.needs) };
+        let run = with_state(tool.handler, &self.state);
+        let service = stack(&run, tool.layers);
+        problems.end(Exposed {
+            headers,
+            service,
+            logs: tool.needs.context,
+            ..self.exposed((tool.name, definition), entry, run)
+        })
+    }
+
+    pub(crate) fn resource(&self, resource: Resource<S>) -> Result<Exposed, Vec<String>> {
+        let kind = if resource.is_template { "resource template" } else { "resource" };
+        let mut problems = Problems::about(kind, &resource.uri);
+        self.check(&mut problems, &resource.needs);
+        if resource.needs.arguments.is_some() {
+            problems.add("a resource has no arguments; take the variables of a template as Vars");
+        }
+        if matches!(resource.cache, Cache::Public(_)) && !resource.needs.principals.is_empty() {
+            problems
+                .add("it depends on the principal, so it must not be cached publicly; use Cache::Private");
+        }
+        let template = match resource.is_template {
+            true => problems.take(UriTemplate::parse(&resource.uri)),
+            false => None,
+        };
+        if !resource.is_template {
+            if !is_uri(&resource.uri) {
+                problems.add("it needs an absolute URI, such as files:///readme");
+            }
+            if let Some(type_name) = resource.needs.variables {
+                problems
+                    .add(format!("it takes Vars<{type_name}>, but is no template; use Resource::template"));
+            }
+        }
+        let arguments: Vec<String> = template.as_ref().map(variables).unwrap_or_default();
+        let completers = self.completers(&mut problems, resource.completers, &arguments);
+        let name = resource.name.unwrap_or_else(|| resource.uri.clone());
+        let definition = if resource.is_template {
+            problems.text(&model::resource::ResourceTemplate {
+                uri_template: resource.uri.clone(),
+                name,
+                title: resource.title,
+                description: resource.description,
+                mime_type: resource.mime.clone(),
+                icons: resource.icons,
+                annotations: resource.annotations,
+                meta: resource.meta,
+            })
+        } else {
+            problems.text(&model::resource::Resource {
+                uri: resource.uri.clone(),
+                name,
+                title: resource.title,
+                description: resource.description,
+                mime_type: resource.mime.clone(),
+                size: resource.size,
+                icons: resource.icons,
+                annotations: resource.annotations,
+                meta: resource.meta,
+            })
+        };
+        let entry = Entry {
+            mime: resource.mime,
+            cache: resource.cache,
+            timeout: resource.timeout,
+            ..Entry::of(&resource.needs)
+        };
+        let run = with_state(resource.handler, &self.state);
+        problems.end(Exposed {
+            template,
+            arguments,
+            completers,
+            logs: resource.needs.context,
+            ..self.exposed((resource.uri, definition), entry, run)
+        })
+    }
+
+    pub(crate) fn prompt(&self, prompt: Prompt<S>) -> Result<Exposed, Vec<String>> {
+        let mut problems = Problems::about("prompt", &prompt.name);
+        if prompt.name.is_empty() {
+            problems.add("it needs a name");
+        }
+        self.check(&mut problems, &prompt.needs);
+        if let Some(type_name) = prompt.needs.variables {
+            problems.add(format!("Vars<{type_name}> is for resource templates; a prompt takes Args"));
+        }
+        let arguments = prompt.needs.arguments.as_ref().map(|arguments| &arguments.published);
+        let listed = arguments.map(|schema| prompt_arguments(schema, &mut problems)).unwrap_or_default();
+        let names: Vec<String> = listed.iter().map(|argument| argument.name.clone()).collect();
+        let completers = self.completers(&mut problems, prompt.completers, &names);
+        let strict = prompt.needs.arguments.as_ref().map(|arguments| arguments.strict.clone());
+        let schema = strict.and_then(|strict| problems.take(ArgumentSchema::generated(strict)));
+        let definition = problems.text(&model::prompt::Prompt {
+            name: prompt.name.clone(),
+            title: prompt.title,
+            description: prompt.description.clone(),
+            arguments: (!listed.is_empty()).then_some(listed),
+            icons: prompt.icons,
+            meta: prompt.meta,
+        });
+        let entry = Entry {
+            schema,
+            description: prompt.description,
+            timeout: prompt.timeout,
+            ..Entry::of(&prompt.needs)
+        };
+        let run = with_state(prompt.handler, &self.state);
+        problems.end(Exposed {
+            arguments: names,
+            completers,
+            logs: prompt.needs.context,
+            ..self.exposed((prompt.name, definition), entry, run)
+        })
+    }
+
+    fn exposed(&self, (name, definition): (String, String), entry: Entry, run: Arc<dyn Run>) -> Exposed {
+        Exposed {
+            name,
+            definition,
+            bound: Arc::new(Bound { core: Arc::clone(&self.core), entry }),
+            run,
+            service: None,
+            headers: ParamHeaders::default(),
+            template: None,
+            arguments: Vec::new(),
+            completers: Vec::new(),
+            logs: false,
+        }
+    }
+
+    /// What is wrong with a handler of any kind.
+    fn check(&self, problems: &mut Problems, needs: &Needs) {
+        for problem in &needs.problems {
+            problems.add(problem);
+        }
+        for (_, name) in needs.principals.iter().filter(|(id, _)| !self.principals.contains(id)) {
+            problems.add(format!(
+                "it takes a Principal<{name}>, but no authenticator gives one; \
+                 put one in front and call `authenticated::<{name}>()` on the builder"
+            ));
+        }
+    }
+
+    fn completers(
+        &self,
+        problems: &mut Problems,
+        completers: Vec<Completer<S>>,
+        arguments: &[String],
+    ) -> Vec<(String, Arc<dyn Run>)> {
+        let bind = |Completer { argument, handler, needs }: Completer<S>| {
+            self.check(problems, &needs);
+            if !arguments.contains(&argument) {
+                problems.add(format!("it completes {argument:?}, which it does not have"));
+            }
+            let handler: Arc<dyn Erased<S>> = handler;
+            (argument, with_state(handler, &self.state))
+        };
+        completers.into_iter().map(bind).collect()
+    }
+}
+
+impl Entry {
+    fn of(needs: &Needs) -> Self {
+        Self { rounds: needs.rounds, elicited: needs.elicited.clone(), ..Self::default() }
+    }
+}
+
+/// As [`model::tool::Tool`], borrowed.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolDefinition<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<&'a ToolAnnotations>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icons: Option<&'a [model::capability::Icon]>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a switchboard_protocol::meta::MetaObject>,
+}
+
+/// The published input schema of a tool, and how it is enforced.
+fn input_of<S>(tool: &Tool<S>, problems: &mut Problems) -> (Map<String, Value>, Option<ArgumentSchema>) {
+    let (mut published, schema) = match (&tool.input_schema, &tool.needs.arguments) {
+        (Some(Value::Object(written)), _) => {
+            (written.clone(), problems.take(ArgumentSchema::written(Value::Object(written.clone()))))
+        }
+        (Some(_), _) => {
+            problems.add("its input schema must be an object");
+            (no_arguments(), None)
+        }
+        (None, Some(arguments)) => {
+            let schema = problems.take(ArgumentSchema::generated(arguments.strict.clone()));
+            (arguments.published.clone(), schema)
+        }
+        (None, None) => (no_arguments(), None),
+    };
+    if published.get("type").is_none_or(|kind| kind != "object") {
+        problems.add("its input schema must have the type \"object\"; take a struct as arguments");
+    }
+    for (argument, header) in &tool.param_headers {
+        if !annotate(&mut published, argument, header) {
+            problems.add(format!("the argument {argument:?} of the header {header:?} is not in its schema"));
+        }
+    }
+    (published, schema)
+}
+
+/// Writes a header annotation to the property at a path.
+fn annotate(schema: &mut Map<String, Value>, path: &str, header: &str) -> bool {
+    let mut place = schema;
+    for name in path.split('/') {
+        let property = place
+            .get_mut("properties")
+            .and_then(|properties| properties.get_mut(name))
+            .and_then(Value::as_object_mut);
+        let Some(property) = property else { return false };
+        place = property;
+    }
+    place.insert("x-mcp-header".into(), header.into());
+    true
+}
+
+/// The arguments of a prompt: the properties of its schema, texts all of them.
+fn prompt_arguments(schema: &Map<String, Value>, problems: &mut Problems) -> Vec<PromptArgument> {
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    let text =
+        |property: &Value, keyword: &str| property.get(keyword).and_then(Value::as_str).map(str::to_owned);
+    let mut arguments = Vec::new();
+    for (name, property) in properties {
+        if !is_text(property) {
+            problems.add(format!("its argument {name:?} is no text; the arguments of a prompt are texts"));
+        }
+        arguments.push(PromptArgument {
+            name: name.clone(),
+            title: text(property, "title"),
+            description: text(property, "description"),
+            required: Some(required.contains(&name.as_str())),
+        });
+    }
+    arguments
+}
+
+fn is_text(property: &Value) -> bool {
+    let constants = |options: &Vec<Value>| {
+        !options.is_empty() && options.iter().all(|option| option.get("const").is_some_and(Value::is_string))
+    };
+    property.get("type").is_some_and(|kind| kind == "string")
+        || property.get("oneOf").and_then(Value::as_array).is_some_and(constants)
+}
+
+fn is_tool_name(name: &str) -> bool {
+    (1..=128).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+}
+
+/// Whether the text starts with a scheme [RFC 3986, 3.1] and goes on after it.
+fn is_uri(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+        && !rest.is_empty()
+        && !text.contains(char::is_whitespace)
+}
+
+fn variables(template: &UriTemplate) -> Vec<String> {
+    template.variables().map(str::to_owned).collect()
+}
