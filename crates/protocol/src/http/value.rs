@@ -73,11 +73,8 @@ pub fn encode(text: &str) -> Cow<'_, str> {
 
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let edge = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    bytes.iter().all(|byte| is_allowed(*byte))
-        && !edge(bytes.first())
-        && !edge(bytes.last())
-        && !(text.starts_with(PREFIX) && text.ends_with(SUFFIX))
+    let looks_encoded = text.starts_with(PREFIX) && text.ends_with(SUFFIX);
+    bytes.iter().all(|byte| is_allowed(*byte)) && trim(bytes).len() == bytes.len() && !looks_encoded
 }
 
 fn is_allowed(byte: u8) -> bool {

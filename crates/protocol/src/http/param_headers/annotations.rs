@@ -65,7 +65,7 @@ impl ParamHeaderError {
 
 pub(super) fn collect(schema: &Value) -> Result<Vec<ParamHeader>, ParamHeaderError> {
     let mut walk = Walk { entries: Vec::new(), names: HashSet::new(), pointer: Vec::new() };
-    walk.schema(schema, Some(Vec::new()))?;
+    walk.schema(schema, Some(&[]))?;
     Ok(walk.entries)
 }
 
@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks a schema; `path` leads to the value it describes, if `properties` alone do.
-    fn schema(&mut self, schema: &'a Value, path: Option<Vec<String>>) -> Result<(), ParamHeaderError> {
+    fn schema(&mut self, schema: &'a Value, path: Option<&[String]>) -> Result<(), ParamHeaderError> {
         match schema {
             Value::Object(keywords) => self.keywords(keywords, path),
             Value::Array(schemas) => {
@@ -113,10 +113,10 @@ impl<'a> Walk<'a> {
     fn keywords(
         &mut self,
         keywords: &'a Map<String, Value>,
-        path: Option<Vec<String>>,
+        path: Option<&[String]>,
     ) -> Result<(), ParamHeaderError> {
         if let Some(annotation) = keywords.get(ANNOTATION) {
-            match &path {
+            match path {
                 Some(path) if !path.is_empty() => self.annotation(annotation, keywords, path)?,
                 _ => return self.fail(Fault::Unreachable),
             }
@@ -128,12 +128,10 @@ impl<'a> Walk<'a> {
             self.within(keyword, |walk| match value {
                 Value::Object(named) if NAMED_SCHEMAS.contains(&keyword.as_str()) => {
                     for (name, schema) in named {
-                        let path = path.as_ref().filter(|_| keyword == "properties").map(|path| {
-                            let mut path = path.clone();
-                            path.push(name.clone());
-                            path
-                        });
-                        walk.within(name, |walk| walk.schema(schema, path))?;
+                        let path = path
+                            .filter(|_| keyword == "properties")
+                            .map(|path| [path, std::slice::from_ref(name)].concat());
+                        walk.within(name, |walk| walk.schema(schema, path.as_deref()))?;
                     }
                     Ok(())
                 }
