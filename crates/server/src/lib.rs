@@ -27,6 +27,7 @@ mod seal;
 #[cfg(feature = "serve")]
 mod serve;
 mod server;
+mod stdio;
 mod template;
 mod tool;
 

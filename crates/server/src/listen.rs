@@ -74,6 +74,12 @@ impl ListenStream {
         &self.meta.subscription_id
     }
 
+    /// Whether the last message was the result.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.state == State::Ended
+    }
+
     /// The next JSON-RPC message, encoded; `None` after the result.
     pub fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         match self.state {

@@ -108,6 +108,30 @@ impl ServerSession {
         }
     }
 
+    /// Takes a line that is not valid UTF-8. It is never repaired, but if it is plainly a request, it
+    /// is answered under its id.
+    pub fn handle_invalid_utf8(&mut self, line: &[u8]) {
+        let error = ProtocolError::parse_error("The message is not valid UTF-8");
+        let readable = String::from_utf8_lossy(line);
+        match Frame::decode(readable.as_bytes()) {
+            Ok(Frame::Request(request)) if !self.open.contains(&request.id) => {
+                self.send_error(Some(&request.id), &error);
+            }
+            Ok(_) => self.counters.malformed += 1,
+            Err(_) => self.handle_unreadable(&error),
+        }
+    }
+
+    /// Answers something of which not even an id could be read, such as a line beyond the limit. Only
+    /// the first in a row is answered.
+    pub fn handle_unreadable(&mut self, error: &ProtocolError) {
+        if std::mem::replace(&mut self.complained, true) {
+            self.counters.malformed += 1;
+        } else {
+            self.send_error(None, error);
+        }
+    }
+
     fn handle_request<'a>(&mut self, request: RequestFrame<'a>) -> Incoming<'a> {
         let error = if self.open.contains(&request.id) {
             self.counters.duplicates += 1;

@@ -28,6 +28,11 @@ fn steps<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = (String, &'a 
     })
 }
 
+/// Text in an encoding that is not UTF-8.
+fn latin1(text: &str) -> Vec<u8> {
+    text.replace("\\xe9", "\u{e9}").chars().map(|char| u8::try_from(char).unwrap()).collect()
+}
+
 /// Takes one line from what is to be sent.
 fn next_line(pending: Option<&[u8]>) -> Option<String> {
     let line = pending?.split_inclusive(|byte| *byte == b'\n').next()?;

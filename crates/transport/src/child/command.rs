@@ -131,8 +131,24 @@ impl ChildCommand {
     /// # Panics
     /// Outside of a tokio runtime with IO enabled.
     pub fn connect(self, options: PipeOptions) -> Result<(PipeClient, Child), SpawnError> {
+        self.connect_through(options, |pipe| pipe)
+    }
+
+    /// As [`connect`](Self::connect), with something of the caller's around the pipe, such as a
+    /// listener.
+    ///
+    /// # Errors
+    /// When it cannot be started; the error says what was tried.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with IO enabled.
+    pub fn connect_through(
+        self,
+        options: PipeOptions,
+        wrap: impl FnOnce(Pipe) -> Pipe,
+    ) -> Result<(PipeClient, Child), SpawnError> {
         let mut process = self.start()?;
-        let pipe = self.pipe(&mut process)?;
+        let pipe = wrap(self.pipe(&mut process)?);
         let client = PipeClient::new(pipe, options);
         let child = self.supervise(process, Some(client.process()))?;
         Ok((client, child))

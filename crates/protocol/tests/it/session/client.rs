@@ -8,7 +8,7 @@ use switchboard_protocol::session::{
     ClientLimits, ClientSession, End, Event, ExchangeId, OpenError, Opening,
 };
 
-use super::{beginning, each_transcript, next_line, steps};
+use super::{beginning, each_transcript, latin1, next_line, steps};
 
 struct Player {
     session: ClientSession,
@@ -52,11 +52,7 @@ impl Player {
                 self.session.cancel(self.ids[rest.parse::<usize>().unwrap() - 1], "not needed");
             }
             "server" | "both" => self.session.handle_message(self.now, rest.as_bytes()),
-            "latin1" => {
-                let bytes: Vec<u8> =
-                    rest.replace("\\xe9", "\u{e9}").chars().map(|char| u8::try_from(char).unwrap()).collect();
-                self.session.handle_invalid_utf8(&bytes);
-            }
+            "latin1" => self.session.handle_invalid_utf8(&latin1(rest)),
             "@" => {
                 self.now = self.start + Duration::from_secs(rest.parse().unwrap());
                 self.session.handle_timeout(self.now);

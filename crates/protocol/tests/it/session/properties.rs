@@ -2,7 +2,7 @@
 //! at most one message ends a request.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::{collection, prop_assert, prop_assert_eq, proptest};

@@ -6,7 +6,7 @@ use switchboard_protocol::frame::{encode_error, encode_notification, encode_raw_
 use switchboard_protocol::id::RequestId;
 use switchboard_protocol::session::{Incoming, ServerLimits, ServerSession};
 
-use super::{each_transcript, next_line, steps};
+use super::{each_transcript, latin1, next_line, steps};
 
 #[test]
 fn the_server_plays_its_transcripts() {
@@ -19,6 +19,7 @@ fn the_server_plays_its_transcripts() {
             }
             match verb {
                 "limit" => session = ServerSession::new(ServerLimits { open: rest.parse().unwrap() }),
+                "latin1" => session.handle_invalid_utf8(&latin1(rest)),
                 "client" => incoming = describe(&session.handle_message(rest.as_bytes())),
                 "request" | "cancel" => {
                     assert_eq!(std::mem::take(&mut incoming), format!("{verb} {rest}"), "{place}");
