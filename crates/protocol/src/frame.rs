@@ -86,6 +86,10 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// When the bytes are no JSON (-32700) or no single JSON-RPC 2.0 message (-32600).
     pub fn decode(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        // serde reads an array as a struct by position, which no JSON-RPC peer means.
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+            return Err(refuse_array(bytes));
+        }
         let wire: Wire<'a> = serde_json::from_slice(bytes).map_err(|error| refuse_text(bytes, &error))?;
         let answerable = wire.result.is_none() && wire.error.is_none();
         let id = match wire.id.map(|raw| serde_json::from_str::<RequestId>(raw.get())) {
@@ -173,11 +177,7 @@ impl FrameError {
 #[cold]
 fn refuse_text(bytes: &[u8], error: &serde_json::Error) -> FrameError {
     if error.is_data() {
-        let message = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            Some(b'[') => "Batches are not part of this revision: send one message at a time",
-            _ => "The text is JSON but no JSON-RPC message",
-        };
-        return FrameError::invalid(None, true, message);
+        return FrameError::invalid(None, true, "The text is JSON but no JSON-RPC message");
     }
     let message = if std::str::from_utf8(bytes).is_err() {
         "The message is not valid UTF-8".into()
@@ -185,6 +185,18 @@ fn refuse_text(bytes: &[u8], error: &serde_json::Error) -> FrameError {
         format!("The message is not valid JSON: {error}")
     };
     FrameError { id: None, error: ProtocolError::parse_error(message), answerable: true }
+}
+
+#[cold]
+fn refuse_array(bytes: &[u8]) -> FrameError {
+    match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
+        Ok(_) => FrameError::invalid(
+            None,
+            true,
+            "Batches are not part of this revision: send one message at a time",
+        ),
+        Err(error) => refuse_text(bytes, &error),
+    }
 }
 
 #[derive(Serialize)]

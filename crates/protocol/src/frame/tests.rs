@@ -79,3 +79,13 @@ fn what_is_encoded_decodes() {
     encode_error(&mut out, None, &ProtocolError::parse_error("no"));
     assert_eq!(out, br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#);
 }
+
+#[test]
+fn an_array_is_never_read_as_a_message_by_position() {
+    for text in ["[]", " [\"2.0\",1,\"tools/list\"]", "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}]"] {
+        let refused = Frame::decode(text.as_bytes()).unwrap_err();
+        assert_eq!(refused.error.code.0, -32600, "{text}");
+        assert!(refused.error.message.contains("Batches"), "{text}");
+    }
+    assert_eq!(Frame::decode(b"[").unwrap_err().error.code.0, -32700);
+}
