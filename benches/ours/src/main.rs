@@ -56,7 +56,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some("http") => {
             let serving = server(number(2))?.http().bind(&format!("127.0.0.1:{}", number(1))).await?;
             eprintln!("listening on {}", serving.local_addr());
-            serving.until_signal().await?;
+            serving.run_until(switchboard_server::until_signal()).await;
         }
         Some("stdio") => server(number(1))?.serve_stdio().await?,
         _ => return Err("usage: bench-ours http PORT [TOOLS] | stdio [TOOLS]".into()),

@@ -36,6 +36,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .tool(Tool::new("echo", echo))
         .tool(Tool::new("add", add))
         .build(())?;
-    server.http().bind("127.0.0.1:8000").await?.until_signal().await?;
+    server.http().bind("127.0.0.1:8000").await?.run_until(switchboard_server::until_signal()).await;
     Ok(())
 }
