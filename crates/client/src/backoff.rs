@@ -3,17 +3,17 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
-const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct Backoff {
+    first: Duration,
     failures: u32,
 }
 
 impl Backoff {
-    pub(crate) fn new() -> Self {
-        Self { failures: 0 }
+    pub(crate) fn new(first: Duration) -> Self {
+        Self { first, failures: 0 }
     }
 
     /// All is well again.
@@ -23,7 +23,7 @@ impl Backoff {
 
     /// How long to wait now: between half of and the whole time, which doubles.
     pub(crate) fn next(&mut self) -> Duration {
-        let whole = FIRST.saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST);
+        let whole = self.first.saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         whole / 2 + (whole / 2).mul_f64(fraction())
     }
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn waits_grow_to_a_bound_and_start_over_after_a_reset() {
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::new(Duration::from_millis(500));
         for whole in [500, 1000, 2000, 4000] {
             let wait = backoff.next();
             let whole = Duration::from_millis(whole);

@@ -26,6 +26,8 @@ pub struct Limits {
     pub cache_entries: usize,
     /// Time until the server has answered the first request. 30 s.
     pub connect_time: Duration,
+    /// The first wait before a broken subscription is opened again; it doubles up to a minute. 500 ms.
+    pub reconnect_wait: Duration,
     /// How often a child process that ended is started again within a minute. 3.
     pub restarts: usize,
 }
@@ -43,6 +45,7 @@ impl Default for Limits {
             cache_bytes: 16 << 20,
             cache_entries: 1024,
             connect_time: Duration::from_secs(30),
+            reconnect_wait: Duration::from_millis(500),
             restarts: 3,
         }
     }

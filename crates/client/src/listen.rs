@@ -65,11 +65,11 @@ impl Changes {
     pub(crate) async fn open(core: Arc<Core>, filter: SubscriptionFilter) -> Result<Self, Error> {
         let mut listener = Listener {
             ask: Ask::new(Method::SubscriptionsListen).with("notifications", &filter)?,
+            backoff: Backoff::new(core.limits.reconnect_wait),
             core,
             filter,
             exchange: None,
             ready: VecDeque::new(),
-            backoff: Backoff::new(),
             shared: Arc::default(),
         };
         listener.open().await?;

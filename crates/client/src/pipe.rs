@@ -26,6 +26,8 @@ use crate::wire::Tap;
 
 /// The time over which restarts are counted.
 const BUDGET_TIME: Duration = Duration::from_secs(60);
+/// How long a server in this process may take to leave.
+const GOODBYE: Duration = Duration::from_secs(1);
 /// How much of the end of stderr goes into an error, in characters.
 const STDERR_CHARS: usize = 600;
 
@@ -178,7 +180,11 @@ impl PipeLink {
         connection.client.close();
         match &connection.child {
             Some(child) => drop(child.shutdown().await),
-            None => connection.client.abort(Disconnected::Closed),
+            None => {
+                // What is queued still goes out; a server that does not take it is left behind.
+                let _ = tokio::time::timeout(GOODBYE, connection.client.disconnected()).await;
+                connection.client.abort(Disconnected::Closed);
+            }
         }
     }
 }

@@ -1,0 +1,16 @@
+//! What the client does on the wire, against servers that play a script.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so and ends")]
+#![expect(clippy::needless_pass_by_value, reason = "tables are easier to read with values in them")]
+
+mod cancellation;
+mod discovery;
+mod header_params;
+mod http_answers;
+mod listening;
+mod lists;
+mod outcomes;
+mod pipes;
+mod rounds;
+mod structured;
+mod support;
