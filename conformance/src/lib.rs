@@ -1,0 +1,21 @@
+//! The two programs that the official conformance suite drives: thin over the public API, so that they also prove
+//! that the API is enough.
+//!
+//! | program | what it is | what the suite does with it |
+//! |---|---|---|
+//! | `conformance-server` | [`server`]: the tools, resources and prompts that the scenarios ask for by name | calls it, scenario by scenario, and looks at every answer |
+//! | `conformance-client` | [`client`]: one small program a scenario, over [`switchboard_client::Client`] | starts it against a mock server, and looks at every request |
+//!
+//! `cargo xtask conformance` installs the suite (pinned in `conformance/suite/package-lock.json`), builds and starts
+//! both programs, and judges what the suite wrote down against `conformance/expectations.json`. One scenario alone,
+//! with what was said left in `conformance/results`:
+//!
+//! ```text
+//! cargo xtask conformance --scenario server-stateless
+//! ```
+//!
+//! Names, texts and argument names in here are the suite's, not ours. Nothing in here works around the libraries: what
+//! the suite finds is mended in them. What the suite does not look at is tested in the crates.
+
+pub mod client;
+pub mod server;
