@@ -91,6 +91,8 @@ pub fn measurements(now: u64) -> Value {
     })
 }
 
+const DAY: u64 = 86_400;
+
 struct Curve {
     mean: f64,
     swing: f64,
@@ -99,25 +101,29 @@ struct Curve {
 
 impl Curve {
     fn station(&self, now: u64) -> Value {
-        let midnight = now - now % 86_400;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of the day")]
-        let peak = midnight + (self.peak_hour * 3600.0) as u64;
         json!({
             "Temperature": round(self.mean + self.swing * wave(now, self.peak_hour)),
             "min_temp": round(self.mean - self.swing),
             "max_temp": round(self.mean + self.swing),
-            "date_min_temp": peak.saturating_sub(43_200),
-            "date_max_temp": if peak > now { peak - 86_400 } else { peak },
+            "date_min_temp": last(now, (self.peak_hour + 12.0) % 24.0),
+            "date_max_temp": last(now, self.peak_hour),
             "temp_trend": trend(now, self.peak_hour),
             "When": now,
         })
     }
 }
 
+/// The last time that it was this hour, UTC.
+fn last(now: u64, hour: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a second of the day")]
+    let today = now - now % DAY + (hour * 3600.0) as u64;
+    if today > now { today - DAY } else { today }
+}
+
 /// From -1 to 1 over a day, with its top at `peak_hour` UTC.
 fn wave(now: u64, peak_hour: f64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a second of the day")]
-    let hour = (now % 86_400) as f64 / 3600.0;
+    let hour = (now % DAY) as f64 / 3600.0;
     ((hour - peak_hour) / 24.0 * TAU).cos()
 }
 
