@@ -126,7 +126,9 @@ impl Agent {
                 None => match running.next().await {
                     Some((call, outcome)) => turn.handle_outcome(call, outcome),
                     // Would be a fault of ours: the turn waits for something that was never asked for.
-                    None => return Err(AgentError::new(ErrorKind::ModelFailed, "the run came to a standstill")),
+                    None => {
+                        return Err(AgentError::new(ErrorKind::ModelFailed, "the run came to a standstill"));
+                    }
                 },
             }
         }
@@ -177,7 +179,9 @@ impl Agent {
         arguments: Box<RawValue>,
     ) -> Result<CallToolResult, AgentError> {
         let exposure = self.tools().await?;
-        let exposed = exposure.by_origin(server, tool).ok_or_else(|| discovery::no_such_tool(&exposure, server, tool))?;
+        let exposed = exposure
+            .by_origin(server, tool)
+            .ok_or_else(|| discovery::no_such_tool(&exposure, server, tool))?;
         let arguments = crate::turn::checked_arguments(exposed, &arguments)
             .map_err(|problem| AgentError::new(ErrorKind::Configuration, problem).at(server))?;
         let proposal = Proposal::new(CallId(1), exposed, arguments);
@@ -192,7 +196,9 @@ impl Agent {
         match (AgentError::of_outcome(server, tool, &outcome), outcome) {
             (None, ToolOutcome::Result(result)) => Ok(*result),
             (Some(error), _) => Err(error),
-            (None, ToolOutcome::Failed(failure)) => Err(AgentError::new(ErrorKind::ToolFailed, failure.message)),
+            (None, ToolOutcome::Failed(failure)) => {
+                Err(AgentError::new(ErrorKind::ToolFailed, failure.message))
+            }
         }
     }
 

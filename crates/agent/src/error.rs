@@ -215,15 +215,16 @@ fn usual_hint(kind: FailureKind) -> &'static str {
         FailureKind::Transport => "check that the server runs and that its address is right",
         FailureKind::Unauthorized => "log in to the server first",
         FailureKind::Timeout { .. } => "ask for less, or allow more time",
-        FailureKind::Protocol { .. } | FailureKind::Malformed => "this is between the host and the server; look at the wire with --trace",
+        FailureKind::Protocol { .. } | FailureKind::Malformed => {
+            "this is between the host and the server; look at the wire with --trace"
+        }
         FailureKind::Interrupted => "start it again",
     }
 }
 
 impl From<ModelError> for AgentError {
     fn from(error: ModelError) -> Self {
-        let kind =
-            if error.is_configuration() { ErrorKind::Configuration } else { ErrorKind::ModelFailed };
+        let kind = if error.is_configuration() { ErrorKind::Configuration } else { ErrorKind::ModelFailed };
         let hint = error.hint().map(str::to_owned);
         let mut message = error.to_string();
         if let Some(stripped) = hint.as_deref().and_then(|hint| message.strip_suffix(hint)) {
@@ -237,12 +238,16 @@ impl From<Denial> for AgentError {
     fn from(denial: Denial) -> Self {
         let rule = format!("allow {}/{}", denial.server, denial.tool);
         let (kind, hint) = match denial.reason {
-            DenialReason::Rule => (ErrorKind::Denied, "change the rule if the call should be made".to_owned()),
+            DenialReason::Rule => {
+                (ErrorKind::Denied, "change the rule if the call should be made".to_owned())
+            }
             DenialReason::Person | DenialReason::OtherThanShown => {
                 (ErrorKind::Denied, "ask again to be asked again".to_owned())
             }
             DenialReason::NobodyToAskSoFail | DenialReason::NobodyToAskSoDeny => {
-                let hint = format!("run it in a terminal, add the rule `{rule}`, or say yes to everything with --yes");
+                let hint = format!(
+                    "run it in a terminal, add the rule `{rule}`, or say yes to everything with --yes"
+                );
                 (ErrorKind::ApprovalNeeded, hint)
             }
         };

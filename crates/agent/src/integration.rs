@@ -86,7 +86,8 @@ fn failed(failure: &CallFailure) -> String {
         FailureKind::Protocol { code } => format!("The server refused the call (error {code}): {said}"),
         FailureKind::Transport => format!("The server could not be reached: {said}"),
         FailureKind::Unauthorized => "The server wants the person to log in first.".to_owned(),
-        FailureKind::Timeout { .. } => format!("The call {}.", failure.kind),
+        FailureKind::Timeout { .. } if said.is_empty() => format!("The call {}.", failure.kind),
+        FailureKind::Timeout { .. } => format!("The call {}: {said}", failure.kind),
         FailureKind::Malformed => format!("The server returned a malformed result: {said}"),
         FailureKind::Interrupted => "The call was interrupted.".to_owned(),
     };

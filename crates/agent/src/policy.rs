@@ -24,7 +24,9 @@ use crate::name::{CallId, ServerName};
 pub use self::approval::{Approval, Choice, Consent, ConsentReply, Nobody};
 pub(crate) use self::gate::{Gate, RunGrants};
 pub use self::rule::{Action, InvalidRule, Rule, UnmatchedRule};
-pub(crate) use self::upstream::{Listing, Upstream, UpstreamError};
+#[cfg(test)]
+pub(crate) use self::upstream::ProgressSink;
+pub(crate) use self::upstream::{ClientUpstream, Listing, Upstream, UpstreamError};
 
 /// A call that has been checked against the tool's schema and waits for a decision.
 #[derive(Clone, Debug)]

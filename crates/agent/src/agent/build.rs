@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use switchboard_client::{Client, Connect};
 use tokio::sync::OnceCell;
 
 use super::{Agent, Interrupt};
@@ -9,7 +10,7 @@ use crate::error::{AgentError, ErrorKind};
 use crate::journal::Journal;
 use crate::limits::Limits;
 use crate::name::ServerName;
-use crate::policy::{Consent, Gate, Nobody, Policy, Upstream};
+use crate::policy::{ClientUpstream, Consent, Gate, Nobody, Policy, Upstream};
 use crate::selector::Selector;
 
 /// What a language model is told before the first question.
@@ -53,6 +54,19 @@ impl Agent {
 }
 
 impl AgentBuilder {
+    /// A server that is connected.
+    #[must_use]
+    pub fn server(self, name: ServerName, client: Client) -> Self {
+        self.upstream(name, Box::new(ClientUpstream::connected(client)))
+    }
+
+    /// A server that is connected to when the agent first needs it, beside all others. If that fails the
+    /// server is left out, unless none is left.
+    #[must_use]
+    pub fn connect(self, name: ServerName, connect: Connect) -> Self {
+        self.upstream(name, Box::new(ClientUpstream::connecting(connect)))
+    }
+
     pub(crate) fn upstream(mut self, name: ServerName, upstream: Box<dyn Upstream>) -> Self {
         self.servers.push((name, upstream));
         self
@@ -109,7 +123,9 @@ impl AgentBuilder {
         for (name, upstream) in self.servers {
             if !gate.connect(name.clone(), upstream, self.limits.calls_per_server) {
                 let message = format!("two servers are called {name}");
-                return Err(AgentError::new(ErrorKind::Configuration, message).at(&name).hint("rename one of them"));
+                return Err(AgentError::new(ErrorKind::Configuration, message)
+                    .at(&name)
+                    .hint("rename one of them"));
             }
         }
         Ok(Agent {

@@ -87,7 +87,8 @@ impl Agent {
 }
 
 fn unreachable(failed: &[(ServerName, UpstreamError)]) -> AgentError {
-    let messages: Vec<String> = failed.iter().map(|(server, error)| format!("{server}: {}", error.message)).collect();
+    let messages: Vec<String> =
+        failed.iter().map(|(server, error)| format!("{server}: {}", error.message)).collect();
     let login = failed.iter().all(|(_, error)| error.unauthorized);
     let (kind, hint) = if login {
         (ErrorKind::LoginNeeded, "log in to the server first")

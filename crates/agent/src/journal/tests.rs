@@ -1,1 +1,171 @@
+use super::*;
+use crate::name::CallId;
+use crate::outcome::FailureKind;
 
+fn server() -> ServerName {
+    ServerName::new("s").unwrap()
+}
+
+fn invocation(arguments: Value) -> Event {
+    Event::Invocation(Invocation::Started {
+        call: CallId(1),
+        server: server(),
+        tool: "t".to_owned(),
+        arguments,
+    })
+}
+
+fn one_of_each_stage() -> Vec<Event> {
+    let call = CallId(1);
+    vec![
+        Declaration::Tool {
+            server: server(),
+            tool: "t".to_owned(),
+            title: None,
+            definition: crate::Digest::of(&[]),
+        }
+        .into(),
+        Discovery::Failed { server: server(), error: "refused".to_owned(), took_ms: 3 }.into(),
+        Exposed::LeftOut { server: server(), tool: "t".to_owned(), reason: "no schema".to_owned() }.into(),
+        Selection::Question { text: "q".to_owned() }.into(),
+        Authorization::Denied {
+            call,
+            server: server(),
+            tool: "t".to_owned(),
+            reason: "no".to_owned(),
+            rule: "r".to_owned(),
+        }
+        .into(),
+        invocation(serde_json::json!({"a": 1})),
+        Execution::Progress { call, done: 1.0, total: Some(2.0), message: None }.into(),
+        Event::Result {
+            call,
+            took_ms: 5,
+            outcome: ResultEvent::Failed {
+                kind: FailureKind::Timeout { after_ms: Some(1000) },
+                message: "slow".to_owned(),
+                maybe_executed: true,
+            },
+        },
+        Integration::Finished { text: "a".to_owned(), steps: 1, calls: 1 }.into(),
+    ]
+}
+
+const STAGES: [&str; 9] = [
+    "declaration",
+    "discovery",
+    "exposure",
+    "selection",
+    "authorization",
+    "invocation",
+    "execution",
+    "result",
+    "integration",
+];
+
+#[test]
+fn every_stage_is_one_json_line_that_reads_back() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&lines);
+    let journal = Journal::new().with_sink(JsonLines::new(Shared(sink)));
+    one_of_each_stage().into_iter().for_each(|event| journal.record(event));
+    journal.record(Selection::TextDelta { text: "a piece".to_owned() });
+    let text = String::from_utf8(lines.lock().unwrap().clone()).unwrap();
+    let entries: Vec<Entry> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(entries.iter().map(|entry| entry.event.stage()).collect::<Vec<_>>(), STAGES);
+    assert_eq!(entries.iter().map(|entry| entry.seq).collect::<Vec<_>>(), (1..=9).collect::<Vec<_>>());
+    let events: Vec<Event> = entries.into_iter().map(|entry| entry.event).collect();
+    assert_eq!(events, one_of_each_stage());
+    assert!(
+        text.lines().next().unwrap().contains(r#""event":{"stage":"declaration","what":"tool","#),
+        "{text}"
+    );
+}
+
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_writer_that_fails_does_not_end_the_run() {
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("disk full"))
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let journal = Journal::new().with_sink(JsonLines::new(Full));
+    journal.record(Selection::Question { text: "q".to_owned() });
+    journal.record(Selection::Question { text: "q".to_owned() });
+}
+
+fn masked(secret: Option<&str>, arguments: Value) -> Value {
+    let memory = Memory::default();
+    let journal = Journal::new().with_sink(memory.clone());
+    if let Some(secret) = secret {
+        journal.mask(secret);
+    }
+    journal.record(invocation(arguments));
+    match memory.entries().remove(0).event {
+        Event::Invocation(Invocation::Started { arguments, .. }) => arguments,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn secrets_are_masked_wherever_they_stand() {
+    use serde_json::json;
+    for (arguments, expected) in [
+        (json!({"password": "hunter2", "user": "me"}), json!({"password": "***", "user": "me"})),
+        (json!({"a": [{"API-Key": "x", "n": 1}]}), json!({"a": [{"API-Key": "***", "n": 1}]})),
+        (json!({"accessToken": 12345, "tokens": 12345}), json!({"accessToken": "***", "tokens": 12345})),
+        (json!("Authorization: Bearer abc.def, and more"), json!("Authorization: Bearer ***, and more")),
+        (json!("key sk-0123456789abcdef."), json!("key sk-***")),
+        (json!("sk-short eye"), json!("sk-short eye")),
+        (json!(r#"{"secret":"s","b":1}"#), json!(r#"{"b":1,"secret":"***"}"#)),
+        (json!(r#"{ "b": 1 }"#), json!(r#"{ "b": 1 }"#)),
+    ] {
+        assert_eq!(masked(None, arguments.clone()), expected, "{arguments}");
+    }
+    assert_eq!(masked(Some("hunter22"), json!({"note": "it is hunter22!"})), json!({"note": "it is ***!"}));
+    assert_eq!(masked(Some("a"), json!({"note": "banana"})), json!({"note": "banana"}));
+}
+
+#[test]
+fn every_stage_has_a_line_for_the_terminal() {
+    let lines: Vec<String> = one_of_each_stage()
+        .into_iter()
+        .filter_map(|event| line(&Entry { seq: 1, unix_ms: 0, elapsed_ms: 7, event }))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n").trim_start(), @r#"
+    7 ms  declaration    s/t
+         7 ms  discovery      s failed after 3 ms: refused
+         7 ms  exposure       left out s/t: no schema
+         7 ms  selection      question: q
+         7 ms  authorization  #1 denied: no
+         7 ms  invocation     #1 s/t {"a":1}
+         7 ms  execution      #1 1 of 2
+         7 ms  result         #1 timed out after 1 s, 5 ms (may have been executed): slow
+         7 ms  integration    finished after 1 step and 1 call
+    "#);
+}
+
+#[test]
+fn a_line_stays_one_line_and_short_whatever_a_server_says() {
+    let text = format!("a\n\u{1b}[2J{}", "x".repeat(10_000));
+    let event = Event::from(Selection::Note { text });
+    let shown = line(&Entry { seq: 1, unix_ms: 0, elapsed_ms: 7, event }).unwrap();
+    assert!(!shown.contains(['\n', '\u{1b}']) && shown.len() < 300, "{shown}");
+}

@@ -72,7 +72,7 @@ fn body(event: &Event, out: &mut String) -> std::fmt::Result {
             }
             ResultEvent::Failed { kind, message, maybe_executed } => {
                 let maybe = if *maybe_executed { " (may have been executed)" } else { "" };
-                write!(out, "{call} {kind} after {took_ms} ms{maybe}: {}", short(message))
+                write!(out, "{call} {kind}, {took_ms} ms{maybe}: {}", short(message))
             }
         },
         Event::Integration(event) => integration(event, out),

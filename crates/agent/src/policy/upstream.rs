@@ -3,6 +3,8 @@
 //! The handles live in [`Gate`](super::Gate) and nowhere else. `policy/upstream/client.rs` is the one
 //! implementation outside of tests.
 
+mod client;
+
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -11,6 +13,8 @@ use switchboard_protocol::model::tool::Tool;
 
 use crate::exposure::Declared;
 use crate::outcome::ToolOutcome;
+
+pub(crate) use self::client::ClientUpstream;
 
 /// A server that tools can be listed and called on.
 pub(crate) trait Upstream: Send + Sync {

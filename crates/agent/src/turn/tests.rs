@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 use switchboard_llm::CallDefect;
-use switchboard_protocol::model::tool::CallToolResult;
 use switchboard_protocol::model::content::ContentBlock;
+use switchboard_protocol::model::tool::CallToolResult;
 
 use super::*;
 use crate::exposure::Declared;
@@ -95,7 +95,8 @@ fn shown(message: &Message) -> String {
         Message::System { text } => format!("system: {text}"),
         Message::User { text } => format!("user: {text}"),
         Message::Assistant { text, tool_calls, .. } => {
-            let calls = tool_calls.iter().map(|call| format!(" [{} {} {}]", call.id, call.name, call.arguments));
+            let calls =
+                tool_calls.iter().map(|call| format!(" [{} {} {}]", call.id, call.name, call.arguments));
             format!("assistant: {text}{}", calls.collect::<String>())
         }
         Message::Tool { call_id, text } => format!("tool {call_id}: {text}"),
@@ -148,7 +149,8 @@ impl Player {
         loop {
             match self.turn.poll_output() {
                 Some(Output::AskModel(_)) => {
-                    let answer = self.answers.next().expect("the machine asks once more than the transcript answers");
+                    let answer =
+                        self.answers.next().expect("the machine asks once more than the transcript answers");
                     self.turn.handle_answer(answer.answer());
                 }
                 Some(Output::AskConsent(proposal)) => {
@@ -188,7 +190,8 @@ impl Player {
 
 #[test]
 fn every_transcript_comes_to_its_conversation_and_its_end() {
-    let transcripts: Vec<Transcript> = serde_json::from_str(include_str!("../../tests/data/turns.json")).unwrap();
+    let transcripts: Vec<Transcript> =
+        serde_json::from_str(include_str!("../../tests/data/turns.json")).unwrap();
     for mut transcript in transcripts {
         let mut player = Player::new(&mut transcript);
         let end = player.play();
@@ -227,7 +230,10 @@ fn check_every_call_is_answered_once(messages: &[Message], what: &str) {
                 if let Message::Assistant { tool_calls, .. } = other {
                     for call in tool_calls {
                         assert!(used.insert(call.id.clone()), "{what}: the id {} is used twice", call.id);
-                        assert!(serde_json::from_str::<serde_json::Map<_, _>>(&call.arguments).is_ok(), "{what}");
+                        assert!(
+                            serde_json::from_str::<serde_json::Map<_, _>>(&call.arguments).is_ok(),
+                            "{what}"
+                        );
                         expected.push_back(call.id.clone());
                     }
                 }
@@ -315,10 +321,8 @@ fn input_that_nobody_asked_for_changes_nothing() {
 #[test]
 fn arguments_reach_the_proposal_byte_for_byte() {
     let text = r#"{ "n" : 1 , "big": 123456789012345678901234567890, "e": "\u00e9" }"#;
-    let answer = ModelAnswer {
-        tool_calls: vec![ToolCallRequest::new("a", "s__f", text)],
-        ..ModelAnswer::default()
-    };
+    let answer =
+        ModelAnswer { tool_calls: vec![ToolCallRequest::new("a", "s__f", text)], ..ModelAnswer::default() };
     assert_eq!(proposal(&mut turn_after(answer)).arguments.get(), text);
 }
 

@@ -1,0 +1,87 @@
+use super::*;
+
+const CLIMATE: &str = include_str!("../../tests/data/climate.json");
+
+fn structured_result(json: &str) -> CallToolResult {
+    let raw = RawValue::from_string(json.trim().to_owned()).unwrap();
+    CallToolResult { structured_content: Some(raw), ..CallToolResult::default() }
+}
+
+fn check(question: &str, json: &str, expected: &str) {
+    assert_eq!(answer(&structured_result(json), question, None), expected, "{question}");
+}
+
+#[test]
+fn what_was_asked_for_comes_first_and_everything_follows() {
+    let schema = RawValue::from_string(
+        r#"{"additionalProperties": {"properties": {"Temperature": {"description": "Air temperature in °C."}}}}"#
+            .to_owned(),
+    )
+    .unwrap();
+    let shown = answer(&structured_result(CLIMATE), "How warm is it right now?", Some(&schema));
+    insta::assert_snapshot!(shown, @r"
+    Temperature: Indoor 21.5, Bedroom 18.9, Balcony 7.3 (Air temperature in °C)
+
+                     Indoor                Bedroom               Balcony               Rain
+    Temperature      21.5                  18.9                  7.3                   -
+    min_temp         20.3                  17.6                  4.6                   -
+    max_temp         22.1                  19.2                  13.2                  -
+    date_min_temp    2026-07-28T05:00:00Z  2026-07-28T06:00:00Z  2026-07-28T05:00:00Z  -
+    date_max_temp    2026-07-28T17:00:00Z  2026-07-28T18:00:00Z  2026-07-28T14:00:00Z  -
+    temp_trend       stable                up                    down                  -
+    CO2              640                   780                   -                     -
+    Humidity         44                    48                    72                    -
+    When             2026-07-28T12:00:00Z  2026-07-28T12:00:00Z  2026-07-28T12:00:00Z  2026-07-28T12:00:00Z
+    battery_percent  -                     71                    58                    64
+    Rain             -                     -                     -                     0.2
+    sum_rain_1       -                     -                     -                     0.4
+    sum_rain_24      -                     -                     -                     3.1
+    ");
+}
+
+#[test]
+fn a_place_that_the_question_names_is_the_only_one_in_the_first_line() {
+    let first = |question: &str| {
+        answer(&structured_result(CLIMATE), question, None).lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(first("How warm is it in the bedroom?"), "Temperature: Bedroom 18.9");
+    assert_eq!(first("How cold did it get on the balcony at the lowest?"), "min_temp: Balcony 4.6");
+    assert_eq!(first("How much rain is there?"), "Rain: Rain 0.2");
+    assert_eq!(
+        first("Tell me everything").trim_start(),
+        "Indoor                Bedroom               Balcony               Rain"
+    );
+}
+
+#[test]
+fn every_shape_has_a_layout() {
+    check("", "{}", "(empty object)");
+    check("", "[]", "(empty list)");
+    check("", "null", "null");
+    check("", "14", "14");
+    check("", r#"{"result":14.0}"#, "result  14");
+    check(
+        "",
+        r#"{"b":1,"long_name":"x","nested":{"c":[1,"two"]}}"#,
+        "b          1\nlong_name  x\nnested\n  c\n    - 1\n    - two",
+    );
+    check("", r#"[{"a":1,"b":"x"},{"b":"yy","c":null}]"#, "a  b   c\n1  x   -\n-  yy  null");
+    check("", r#"[[1],{"a":[]}]"#, "-\n  - 1\n-\n  a\n    (empty list)");
+}
+
+#[test]
+fn text_of_a_server_cannot_move_the_cursor() {
+    check("", "{\"a\\u001b[2J\":\"x\\ny\\u202e\"}", "a\\u{1b}[2J  x\\u{a}y\\u{202e}");
+    let result = CallToolResult::of(vec![ContentBlock::text("one\r\ntwo\u{1b}[2J\n")]);
+    assert_eq!(super::result(&result), "one\ntwo�[2J");
+}
+
+#[test]
+fn what_is_not_structured_is_shown_as_it_is() {
+    assert_eq!(super::result(&CallToolResult::of(vec![ContentBlock::text("Paris: 12 °C")])), "Paris: 12 °C");
+    assert_eq!(super::result(&CallToolResult::of(vec![ContentBlock::text(r#"{"a":1}"#)])), "a  1");
+    assert_eq!(super::result(&CallToolResult::of(vec![])), "The tool succeeded and returned no output.");
+    let picture =
+        CallToolResult::of(vec![ContentBlock::text("see"), ContentBlock::image("AAAA", "image/png")]);
+    assert_eq!(super::result(&picture), "see\n[image, image/png, 3 bytes]");
+}

@@ -1,0 +1,168 @@
+//! Ranks the tools against a question.
+//!
+//! BM25 over all words of a tool says which one speaks most of what the question speaks of. Two things that
+//! BM25 cannot know move its score: whether the tool's arguments can be read from the question, and whether the
+//! tool has a place for what the question names. Whether the best one is good enough at all is decided by the
+//! share of the question's words that it covers, because scores of BM25 mean nothing from one set of tools to
+//! the next.
+
+use bm25::{Document, SearchEngineBuilder, Tokenizer};
+use serde_json::Value;
+
+use super::fill::{Filled, fill};
+use super::question::Question;
+use super::schema::{Parameter, parameters};
+use super::words;
+use crate::exposure::ExposedTool;
+
+/// The share of the question's words that a tool must cover. Words of its name and title count fully.
+pub(super) const THRESHOLD: f32 = 0.34;
+
+/// What a word counts that stands only in the description or the parameters.
+const WEAKER_FIELD: f32 = 0.6;
+
+/// Times that the words of a name and of a title stand in the document, to make them weigh more.
+const NAME_WEIGHT: usize = 3;
+const TITLE_WEIGHT: usize = 2;
+
+/// What a required argument that cannot be read leaves of a score.
+const MISSING: f32 = 0.3;
+/// What a name leaves of a score that the tool has no place for.
+const UNUSED_NAME: f32 = 0.5;
+/// What an expression makes of the score of a tool that takes it.
+const EXPRESSION: f32 = 3.0;
+
+/// A tool and how well it fits.
+#[derive(Debug)]
+pub(super) struct Candidate<'a> {
+    pub(super) tool: &'a ExposedTool,
+    pub(super) score: f32,
+    /// Of the question's words, from 0 to 1.
+    pub(super) share: f32,
+    /// The words of the question that the tool speaks of, with what they were taken for.
+    pub(super) matched: Vec<(String, String)>,
+    pub(super) filled: Filled,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Terms;
+
+impl Tokenizer for Terms {
+    fn tokenize(&self, text: &str) -> Vec<String> {
+        words::terms(text)
+    }
+}
+
+/// What a tool says, by field, as terms.
+struct Fields {
+    name: Vec<String>,
+    title: Vec<String>,
+    rest: Vec<String>,
+    parameters: Vec<Parameter>,
+}
+
+impl Fields {
+    fn of(tool: &ExposedTool) -> Self {
+        let definition = tool.tool();
+        let parameters = parameters(tool.schema());
+        let mut rest = words::terms(definition.description.as_deref().unwrap_or_default());
+        for parameter in &parameters {
+            rest.extend(words::terms(&parameter.name));
+            rest.extend(words::terms(parameter.description.as_deref().unwrap_or_default()));
+            if let super::schema::Kind::OneOf(values) = &parameter.kind {
+                rest.extend(values.iter().filter_map(Value::as_str).flat_map(words::terms));
+            }
+        }
+        Self {
+            name: words::terms(&definition.name),
+            title: words::terms(definition.title.as_deref().unwrap_or_default()),
+            rest,
+            parameters,
+        }
+    }
+
+    fn document(&self) -> String {
+        let mut words = Vec::new();
+        (0..NAME_WEIGHT).for_each(|_| words.extend_from_slice(&self.name));
+        (0..TITLE_WEIGHT).for_each(|_| words.extend_from_slice(&self.title));
+        words.extend_from_slice(&self.rest);
+        words.join(" ")
+    }
+
+    fn weight(&self, term: &String) -> f32 {
+        if self.name.contains(term) || self.title.contains(term) {
+            1.0
+        } else if self.rest.contains(term) {
+            WEAKER_FIELD
+        } else {
+            0.0
+        }
+    }
+}
+
+/// All tools, the best first. The order of equals is the order of `tools`.
+pub(super) fn rank<'a>(question: &Question, tools: &'a [ExposedTool]) -> Vec<Candidate<'a>> {
+    let fields: Vec<Fields> = tools.iter().map(Fields::of).collect();
+    let documents = fields.iter().enumerate().map(|(index, fields)| Document::new(index, fields.document()));
+    let engine =
+        SearchEngineBuilder::<usize, u32, Terms>::with_tokenizer_and_documents(Terms, documents).build();
+    let mut query: Vec<String> = question.terms().into_iter().map(|(_, term)| term).collect();
+    if question.expression.is_some() {
+        query.push(words::CALCULATE.to_owned());
+    }
+    let mut scores = vec![0.0; tools.len()];
+    for result in engine.search(&query.join(" "), None) {
+        scores[result.document.id] = result.score;
+    }
+    let mut candidates: Vec<Candidate<'a>> = tools
+        .iter()
+        .zip(fields)
+        .zip(scores)
+        .map(|((tool, fields), score)| candidate(question, tool, &fields, score))
+        .collect();
+    candidates.sort_by(|left, right| right.score.total_cmp(&left.score));
+    candidates
+}
+
+fn candidate<'a>(question: &Question, tool: &'a ExposedTool, fields: &Fields, bm25: f32) -> Candidate<'a> {
+    let filled = fill(question, &fields.parameters, &fields.name);
+    let terms: Vec<(&str, String)> =
+        question.terms().into_iter().filter(|(_, term)| !words::is_weak(term)).collect();
+    let used = |word: &str| filled.used_words.iter().any(|used| used == &word.to_lowercase());
+    let mut matched = Vec::new();
+    let (mut covered, mut total) = (0.0, 0.0);
+    for (word, term) in &terms {
+        // What fills a parameter says nothing about which tool is meant, even where a description has the
+        // same word as an example.
+        let weight = if used(word) { 1.0 } else { fields.weight(term) };
+        if weight > 0.0 && !used(word) {
+            matched.push(((*word).to_owned(), term.clone()));
+        }
+        covered += weight;
+        total += 1.0;
+    }
+    if question.expression.is_some() {
+        covered += if filled.used_expression { 1.0 } else { 0.0 };
+        total += 1.0;
+    }
+    let speaks = !matched.is_empty() || filled.used_expression;
+    let share = if speaks && total > 0.0 { covered / total } else { 0.0 };
+    let mut score = bm25 * (0.5 + share) * (1.0 + name_share(fields, &terms) / 4.0);
+    score *= MISSING.powi(i32::try_from(filled.missing.len()).unwrap_or(i32::MAX));
+    score *= UNUSED_NAME.powi(i32::try_from(filled.unused_names).unwrap_or(i32::MAX));
+    if filled.used_expression {
+        score *= EXPRESSION;
+    }
+    Candidate { tool, score, share, matched, filled }
+}
+
+/// How much of the tool's own name the question speaks of.
+fn name_share(fields: &Fields, terms: &[(&str, String)]) -> f32 {
+    if fields.name.is_empty() {
+        return 0.0;
+    }
+    let asked = fields.name.iter().filter(|own| terms.iter().any(|(_, term)| term == *own)).count();
+    #[expect(clippy::cast_precision_loss, reason = "a name has few words")]
+    let share = asked as f32 / fields.name.len() as f32;
+    share
+}
