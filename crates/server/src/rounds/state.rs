@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use switchboard_protocol::ProtocolError;
 use switchboard_protocol::error::Origin;
@@ -35,8 +35,13 @@ struct Sealed {
     asked: InputRequests,
     #[serde(default, skip_serializing_if = "Answers::is_empty")]
     answers: Answers,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The author's. A `null` is one, too: that of a unit, or of an absent option.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     state: Option<Box<RawValue>>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Opens the round that a call continues, if it does, and takes in the answers.
