@@ -8,6 +8,42 @@
 //! This crate never sees the server library: the two meet in memory through a trait of the transport
 //! crate. Legacy revisions are recognised and reported, not spoken yet.
 //!
+//! ```
+//! use schemars::JsonSchema;
+//! use serde::{Deserialize, Serialize};
+//! use switchboard_client::Client;
+//! use switchboard_server::{Args, Json, Server, Tool};
+//!
+//! #[derive(Serialize, Deserialize, JsonSchema)]
+//! struct Summands {
+//!     a: i64,
+//!     b: i64,
+//! }
+//!
+//! #[derive(Serialize, Deserialize, JsonSchema)]
+//! struct Sum {
+//!     sum: i64,
+//! }
+//!
+//! async fn add(Args(Summands { a, b }): Args<Summands>) -> Json<Sum> {
+//!     Json(Sum { sum: a + b })
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Server::builder("sums", "1.0.0").tool(Tool::new("add", add)).build(())?;
+//!
+//! // The same with `.http("https://…")` or `.command("npx", ["…"])`.
+//! let client = Client::builder().info("example", "1.0.0").in_process(&server).await?;
+//! assert_eq!(client.tools().await?[0].name, "add");
+//!
+//! let answer: Sum = client.call_as("add", &Summands { a: 2, b: 3 }).await?;
+//! assert_eq!(answer.sum, 5);
+//! client.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Where to look next: `core` is how one request becomes an answer, `link` the seam to the
 //! transports, `rounds` the questions of servers, `list` and `cache` what is kept.
 

@@ -12,5 +12,6 @@ mod lists;
 mod outcomes;
 mod pipes;
 mod rounds;
+mod story;
 mod structured;
 mod support;
