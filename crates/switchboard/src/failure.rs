@@ -1,0 +1,149 @@
+//! How the program fails: an exit code that scripts can rely on, the cause and the next action.
+//!
+//! What the libraries' errors amount to is decided where they occur; this file only knows the outcome.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use switchboard_agent::{AgentError, ErrorKind};
+
+use crate::screen::Screen;
+
+/// What the program's exit code says. The numbers are part of the interface; 2, for a call that needs approval or was
+/// denied, only comes from the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The command line, a file or an address cannot work.
+    Usage = 1,
+    /// The server wants a login.
+    Login = 3,
+    /// The server cannot be reached, or does not speak the protocol.
+    Unreachable = 4,
+    /// A tool or the server reported an error.
+    Tool = 5,
+    /// A limit on steps, calls, tokens or time was reached.
+    Limit = 6,
+    /// The language model could not answer.
+    Model = 7,
+    /// The person stopped it.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// The kind as a program reads it.
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Usage => ErrorKind::Configuration,
+            Self::Login => ErrorKind::LoginNeeded,
+            Self::Unreachable => ErrorKind::ServerUnreachable,
+            Self::Tool => ErrorKind::ToolFailed,
+            Self::Limit => ErrorKind::LimitReached,
+            Self::Model => ErrorKind::ModelFailed,
+            Self::Interrupted => ErrorKind::Interrupted,
+        }
+        .code()
+    }
+}
+
+/// Why the program ends without a result.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The exit code.
+    code: u8,
+    kind: &'static str,
+    message: String,
+    server: Option<String>,
+    hint: String,
+}
+
+/// The last line on stderr with `--json`.
+#[derive(Serialize)]
+struct ErrorObject<'a> {
+    code: u8,
+    kind: &'a str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    hint: &'a str,
+}
+
+impl Failure {
+    /// A failure with its cause and the next action, without a full stop.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { code: exit as u8, kind: exit.kind(), message: message.into(), server: None, hint: hint.into() }
+    }
+
+    /// The command line cannot work.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message, hint)
+    }
+
+    /// The person pressed ctrl-c, or the program was told to end.
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, "interrupted", "run it again to start over")
+    }
+
+    /// Names the server that it is about.
+    pub(crate) fn on_server(mut self, name: &str) -> Self {
+        self.server.get_or_insert_with(|| name.to_owned());
+        self
+    }
+
+    /// The exit code.
+    pub(crate) fn code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+
+    /// Says it on stderr: for people, or as one JSON object that is the last line.
+    pub(crate) fn report(&self, screen: &Screen, json: bool) {
+        if json {
+            let Self { code, kind, message, server, hint } = self;
+            let object = ErrorObject { code: *code, kind, message, server: server.as_deref(), hint };
+            if let Ok(text) = serde_json::to_string(&object) {
+                screen.line(&text);
+            }
+        } else {
+            screen.error(&self.to_string());
+            if !self.hint.is_empty() {
+                screen.hint(&self.hint);
+            }
+        }
+    }
+}
+
+/// The agent's own errors know their exit codes.
+impl From<AgentError> for Failure {
+    fn from(error: AgentError) -> Self {
+        Self {
+            code: error.exit_code(),
+            kind: error.code(),
+            message: error.message().to_owned(),
+            server: error.server().map(ToString::to_string),
+            hint: error.next_action().unwrap_or("run it again with -v to see each stage").to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.server {
+            Some(server) if !self.message.contains(server.as_str()) => {
+                write!(f, "{server}: {}", self.message)
+            }
+            _ => f.write_str(&self.message),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Exit, Failure};
+
+    #[test]
+    fn a_failure_names_its_server_once() {
+        let failure = |message| Failure::new(Exit::Tool, message, "").on_server("station");
+        assert_eq!(failure("no answer").to_string(), "station: no answer");
+        assert_eq!(failure("station does not answer").to_string(), "station does not answer");
+    }
+}

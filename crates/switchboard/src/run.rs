@@ -1,0 +1,150 @@
+//! `switchboard run`: a question becomes an answer.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use switchboard_agent::{Answer, CallRecord, CallStatus, LanguageModel, Limits, ToolOutcome};
+use switchboard_llm::Usage;
+use switchboard_protocol::model::tool::CallToolResult;
+
+use crate::ask;
+use crate::consent::ConsentArgs;
+use crate::failure::Failure;
+use crate::model::{self, ModelArgs};
+use crate::output;
+use crate::screen::Screen;
+use crate::servers::ServerArgs;
+use crate::session::{Options, Session};
+use crate::stdin;
+
+/// Ask a question; tools answer it
+///
+/// A language model picks the tools: the one that --model and --base-url name, else one whose key is in the
+/// environment (OPENAI_API_KEY with OPENAI_BASE_URL, OPENROUTER_API_KEY), else one that a server on this machine
+/// offers (Ollama, llama-server, LM Studio, vLLM; SWITCHBOARD_NO_LOCAL_MODELS=1 does not look for them). Without any,
+/// the words of the question are matched against the tools, and that is said. The choice and its reason are on
+/// stderr.
+///
+/// Every call needs consent. On a terminal you are shown the whole call and asked. In a pipe the run ends with exit
+/// code 2 and says what to add, with one exception: the --demo servers are this program's own, simulated and
+/// read-only, so in a pipe their read-only tools are allowed by the demo policy, unless --on-ask says otherwise.
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The question; '-' reads it from stdin
+    #[arg(value_name = "QUESTION")]
+    question: String,
+
+    #[command(flatten)]
+    servers: ServerArgs,
+
+    #[command(flatten)]
+    model: ModelArgs,
+
+    #[command(flatten)]
+    consent: ConsentArgs,
+
+    /// How often the model may be asked
+    #[arg(long, value_name = "N")]
+    max_steps: Option<NonZeroU32>,
+
+    /// Write everything that happens to FILE, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+/// The result with `--json`.
+#[derive(Serialize)]
+struct RunResult<'a> {
+    answer: &'a str,
+    /// `null` if no language model was asked.
+    model: Option<&'a str>,
+    notes: &'a [String],
+    calls: Vec<CallResult<'a>>,
+    steps: u32,
+    usage: Usage,
+}
+
+/// One call in it.
+#[derive(Serialize)]
+struct CallResult<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    tool: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<&'a RawValue>,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a CallToolResult>,
+}
+
+impl<'a> From<&'a CallRecord> for CallResult<'a> {
+    fn from(record: &'a CallRecord) -> Self {
+        let (server, tool) = match &record.tool {
+            Some((server, tool)) => (Some(server.as_str()), tool.as_str()),
+            None => (None, record.name.as_str()),
+        };
+        let (status, result) = status(&record.status);
+        Self { server, tool, arguments: record.arguments.as_deref(), status, result }
+    }
+}
+
+fn status(status: &CallStatus) -> (&'static str, Option<&CallToolResult>) {
+    match status {
+        CallStatus::Made(outcome) => match &**outcome {
+            ToolOutcome::Result(result) if result.is_error() => ("tool_error", Some(result)),
+            ToolOutcome::Result(result) => ("ok", Some(result)),
+            ToolOutcome::Failed(_) => ("failed", None),
+        },
+        CallStatus::Denied(_) => ("denied", None),
+        CallStatus::Invalid => ("invalid", None),
+        CallStatus::Repeated => ("repeated", None),
+        CallStatus::OverLimit => ("over_limit", None),
+        CallStatus::Interrupted => ("interrupted", None),
+    }
+}
+
+/// Runs the command.
+pub(crate) async fn command(
+    args: RunArgs,
+    (json, verbose): (bool, bool),
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let question = stdin::question(&args.question)?;
+    let defaults = Limits::default();
+    let options = Options {
+        servers: &args.servers,
+        consent: &args.consent,
+        limits: Limits { steps: args.max_steps.map_or(defaults.steps, NonZeroU32::get), ..defaults },
+        trace: args.trace.as_deref(),
+        verbose,
+    };
+    let model = model::choose(&args.model, screen).await?;
+    let by_model = model.is_some();
+    let session = match model {
+        Some(model) => Session::open(LanguageModel::new(model), &options, screen).await?,
+        None => Session::open(ask::router(screen), &options, screen).await?,
+    };
+    let answered = session.run(session.agent().run(&question)).await;
+    session.close().await;
+    report(&answered?, by_model, json, screen)
+}
+
+fn report(answer: &Answer, by_model: bool, json: bool, screen: &Screen) -> Result<(), Failure> {
+    for note in &answer.notes {
+        screen.note(note);
+    }
+    if json {
+        return output::json(&RunResult {
+            answer: &answer.text,
+            model: by_model.then_some(&answer.selector),
+            notes: &answer.notes,
+            calls: answer.calls.iter().map(|record| CallResult::from(&**record)).collect(),
+            steps: answer.steps,
+            usage: answer.usage,
+        });
+    }
+    output::text(&answer.text)
+}

@@ -1,0 +1,172 @@
+//! Which servers a command talks to: `--server NAME=URL`, `--command "CMD ARGS"`, `-- CMD ARGS` and `--demo`.
+//!
+//! Only what the person wrote is read here; connecting is `connect`.
+
+use clap::Args;
+use switchboard_agent::ServerName;
+use url::Url;
+
+use crate::failure::Failure;
+
+/// The most characters of a name that is made up from an address or a program.
+const MAX_MADE_UP: usize = 32;
+
+/// The options that name servers; the same for every command that uses tools.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ServerArgs {
+    /// A server by its address; repeatable. The name is what approvals and errors call it
+    #[arg(long = "server", value_name = "NAME=URL")]
+    servers: Vec<String>,
+
+    /// A server to start as a child process that speaks over stdio; repeatable
+    #[arg(long = "command", value_name = "CMD ARGS")]
+    commands: Vec<String>,
+
+    /// The demo servers: a simulated weather station, city weather and a calculator, started for this run on
+    /// free loopback ports and spoken to over HTTP
+    #[arg(long)]
+    pub(crate) demo: bool,
+
+    /// Base URL of the service that the demo's city weather asks; Open-Meteo if absent
+    #[arg(long, value_name = "URL", env = "CITY_WEATHER_URL", hide_env_values = true)]
+    pub(crate) city_api: Option<Url>,
+
+    /// A server to start as a child process, after `--`
+    #[arg(last = true, value_name = "CMD ARGS")]
+    command: Vec<String>,
+}
+
+/// One server, as the person named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServerSpec {
+    /// Unique in the run.
+    pub(crate) name: ServerName,
+    /// Where it is.
+    pub(crate) target: Target,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// An HTTP endpoint.
+    Http(Url),
+    /// A program and its arguments, spoken to over stdio.
+    Command(Vec<String>),
+}
+
+impl ServerArgs {
+    /// The servers by address and by command, names unique, in the order in which they were given.
+    pub(crate) fn specs(&self) -> Result<Vec<ServerSpec>, Failure> {
+        let mut specs = Vec::new();
+        for text in &self.servers {
+            let spec = named_url(text)?;
+            if specs.iter().any(|other: &ServerSpec| other.name == spec.name) {
+                return Err(Failure::usage(
+                    format!("two servers are called {}", spec.name),
+                    "give each --server a name of its own",
+                ));
+            }
+            specs.push(spec);
+        }
+        for text in &self.commands {
+            add_command(&mut specs, words(text)?)?;
+        }
+        if !self.command.is_empty() {
+            add_command(&mut specs, self.command.clone())?;
+        }
+        Ok(specs)
+    }
+
+    /// These options and those of a subcommand: `tools --demo list` and `tools list --demo` mean the same.
+    pub(crate) fn and(mut self, inner: Self) -> Self {
+        self.servers.extend(inner.servers);
+        self.commands.extend(inner.commands);
+        self.demo |= inner.demo;
+        self.city_api = inner.city_api.or(self.city_api);
+        self.command.extend(inner.command);
+        self
+    }
+}
+
+impl Target {
+    /// A URL or a command, told apart by `://`.
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        if text.contains("://") && !text.contains(char::is_whitespace) {
+            return url(text).map(Self::Http);
+        }
+        let words = words(text)?;
+        if words.is_empty() {
+            return Err(Failure::usage(
+                "the server is empty",
+                "write a URL, or a command in quotation marks",
+            ));
+        }
+        Ok(Self::Command(words))
+    }
+}
+
+fn named_url(text: &str) -> Result<ServerSpec, Failure> {
+    let (name, address) = match text.split_once('=') {
+        Some((name, address)) if !name.contains("://") => (Some(name), address),
+        _ => (None, text),
+    };
+    let url = url(address)?;
+    let name = name.map_or_else(|| tame(url.host_str().unwrap_or_default()), str::to_owned);
+    Ok(ServerSpec { name: server_name(&name)?, target: Target::Http(url) })
+}
+
+fn server_name(name: &str) -> Result<ServerName, Failure> {
+    ServerName::new(name)
+        .map_err(|error| Failure::usage(error.to_string(), "write --server NAME=URL with another name"))
+}
+
+fn url(text: &str) -> Result<Url, Failure> {
+    let hint = "write it as http://HOST:PORT/PATH or https://HOST/PATH";
+    let url = Url::parse(text)
+        .map_err(|error| Failure::usage(format!("{text:?} is not the URL of a server: {error}"), hint))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(Failure::usage(format!("{text:?} is not the URL of an HTTP server"), hint));
+    }
+    Ok(url)
+}
+
+fn words(command: &str) -> Result<Vec<String>, Failure> {
+    shlex::split(command).ok_or_else(|| {
+        Failure::usage(
+            format!("the command {command:?} has a quotation mark without its end"),
+            "quote it like a shell command, or put it after --",
+        )
+    })
+}
+
+fn add_command(specs: &mut Vec<ServerSpec>, words: Vec<String>) -> Result<(), Failure> {
+    let Some(program) = words.first().filter(|program| !program.is_empty()) else {
+        return Err(Failure::usage("a server's command is empty", "name the program to start"));
+    };
+    let stem = std::path::Path::new(program).file_stem().unwrap_or_default().to_string_lossy();
+    let name = server_name(&unique(&tame(&stem), specs))?;
+    specs.push(ServerSpec { name, target: Target::Command(words) });
+    Ok(())
+}
+
+/// The text as a name: other characters become '-', the length is bounded, and it is never empty.
+fn tame(text: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    let name: String = text.chars().map(fits).take(MAX_MADE_UP).collect();
+    if name.is_empty() { "server".to_owned() } else { name }
+}
+
+fn unique(name: &str, specs: &[ServerSpec]) -> String {
+    let taken = |name: &str| specs.iter().any(|spec| spec.name.as_str() == name);
+    if !taken(name) {
+        return name.to_owned();
+    }
+    let mut count = 2;
+    while taken(&format!("{name}-{count}")) {
+        count += 1;
+    }
+    format!("{name}-{count}")
+}
+
+#[cfg(test)]
+mod tests;

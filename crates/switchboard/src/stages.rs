@@ -1,0 +1,53 @@
+//! The nine stages as they happen (`-v`), and the journal as a file (`--trace`): views of the journal.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use serde_json::Value;
+use switchboard_agent::journal::{self, Entry, Event, Execution, JsonLines, Sink, WireDirection};
+
+use crate::failure::Failure;
+use crate::screen::Screen;
+
+/// Shows each event as one line on stderr.
+#[derive(Debug)]
+pub(crate) struct Stages(Screen);
+
+impl Stages {
+    pub(crate) fn new(screen: Screen) -> Self {
+        Self(screen)
+    }
+}
+
+impl Sink for Stages {
+    fn write(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::Execution(Execution::Wire { server, direction: WireDirection::Sent, message })
+                if message.get("method").and_then(Value::as_str) == Some("tools/call") =>
+            {
+                let id = message.get("id").map(Value::to_string).unwrap_or_default();
+                self.0.note(&format!(
+                    "{:>6} ms  {:<13}  tools/call with id {id} is on its way to {server}",
+                    entry.elapsed_ms, "execution"
+                ));
+            }
+            _ => {
+                if let Some(line) = journal::line(entry) {
+                    self.0.note(&line);
+                }
+            }
+        }
+    }
+}
+
+/// The journal as JSON lines in a new file, or in place of an old one.
+pub(crate) fn trace(path: &Path) -> Result<JsonLines<BufWriter<File>>, Failure> {
+    let file = File::create(path).map_err(|error| {
+        Failure::usage(
+            format!("the trace {} cannot be written: {error}", path.display()),
+            "name a file in a folder that exists and may be written to",
+        )
+    })?;
+    Ok(JsonLines::new(BufWriter::new(file)))
+}

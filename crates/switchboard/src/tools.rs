@@ -1,0 +1,294 @@
+//! `switchboard tools`: what tools there are, what one looks like, and one call of it, through the same policy as any
+//! other.
+
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use switchboard_agent::exposure::{ExposedTool, Exposure, LeftOut};
+use switchboard_agent::{Limits, Router, ServerName, render, visible};
+use switchboard_protocol::model::tool::Tool;
+
+use crate::consent::ConsentArgs;
+use crate::failure::Failure;
+use crate::output;
+use crate::screen::Screen;
+use crate::servers::ServerArgs;
+use crate::session::{Options, Session};
+use crate::stdin;
+
+/// The most characters of a description in a list.
+const SUMMARY_CHARS: usize = 80;
+
+/// List tools, show one, or call one
+#[derive(Args, Debug)]
+pub(crate) struct ToolsArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+
+    #[command(flatten)]
+    servers: ServerArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the tools of all servers; the same as no action
+    List {
+        #[command(flatten)]
+        servers: ServerArgs,
+    },
+    /// Show everything that a server says about a tool
+    Show {
+        /// The tool: NAME, or SERVER/NAME
+        #[arg(value_name = "NAME")]
+        name: String,
+
+        #[command(flatten)]
+        servers: ServerArgs,
+    },
+    /// Call a tool and print its result
+    Call {
+        /// The tool: NAME, or SERVER/NAME
+        #[arg(value_name = "NAME")]
+        name: String,
+
+        /// The arguments, a JSON object; '-' reads it from stdin
+        #[arg(value_name = "JSON", default_value = "{}")]
+        arguments: String,
+
+        #[command(flatten)]
+        consent: ConsentArgs,
+
+        #[command(flatten)]
+        servers: ServerArgs,
+    },
+}
+
+/// A tool with `--json`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolEntry<'a> {
+    server: &'a str,
+    name: &'a str,
+    /// What a language model calls it.
+    exposed_as: &'a str,
+    definition: &'a Tool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolList<'a> {
+    tools: Vec<ToolEntry<'a>>,
+    left_out: Vec<LeftOutEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct LeftOutEntry<'a> {
+    server: &'a str,
+    name: &'a str,
+    reason: &'a str,
+}
+
+impl<'a> From<&'a ExposedTool> for ToolEntry<'a> {
+    fn from(tool: &'a ExposedTool) -> Self {
+        let definition = &**tool.tool();
+        Self { server: tool.server().as_str(), name: &definition.name, exposed_as: tool.name(), definition }
+    }
+}
+
+impl<'a> From<&'a LeftOut> for LeftOutEntry<'a> {
+    fn from(left_out: &'a LeftOut) -> Self {
+        Self { server: left_out.server.as_str(), name: &left_out.tool, reason: &left_out.reason }
+    }
+}
+
+/// Runs the command.
+pub(crate) async fn command(
+    args: ToolsArgs,
+    (json, verbose): (bool, bool),
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let outer = args.servers;
+    let view = View { json, verbose, screen };
+    match args.action {
+        None => view.list(outer).await,
+        Some(Action::List { servers }) => view.list(outer.and(servers)).await,
+        Some(Action::Show { name, servers }) => view.show(&name, outer.and(servers)).await,
+        Some(Action::Call { name, arguments, consent, servers }) => {
+            view.call((&name, &arguments), &consent, outer.and(servers)).await
+        }
+    }
+}
+
+/// How results are to be shown.
+struct View<'a> {
+    json: bool,
+    verbose: bool,
+    screen: &'a Screen,
+}
+
+impl View<'_> {
+    async fn list(&self, servers: ServerArgs) -> Result<(), Failure> {
+        let exposure = self.exposure(servers).await?;
+        if self.json {
+            return output::json(&ToolList {
+                tools: exposure.tools().iter().map(ToolEntry::from).collect(),
+                left_out: exposure.left_out().iter().map(LeftOutEntry::from).collect(),
+            });
+        }
+        for left_out in exposure.left_out() {
+            let LeftOut { server, tool, reason } = left_out;
+            self.screen.warning(&format!("{server}/{} is left out: {reason}", visible::line(tool)));
+        }
+        output::text(&table(exposure.tools()))
+    }
+
+    async fn show(&self, name: &str, servers: ServerArgs) -> Result<(), Failure> {
+        let exposure = self.exposure(servers).await?;
+        let tool = find(&exposure, name)?;
+        if self.json { output::json(&ToolEntry::from(tool)) } else { output::text(&page(tool)) }
+    }
+
+    /// The tools of all servers, without keeping the connections.
+    async fn exposure(&self, servers: ServerArgs) -> Result<Arc<Exposure>, Failure> {
+        let session = self.open(&servers, &ConsentArgs::default()).await?;
+        let exposure = session.run(session.agent().tools()).await;
+        session.close().await;
+        exposure
+    }
+
+    async fn call(
+        &self,
+        (name, arguments): (&str, &str),
+        consent: &ConsentArgs,
+        servers: ServerArgs,
+    ) -> Result<(), Failure> {
+        let arguments = object(&stdin::text(arguments, "the arguments")?)?;
+        let session = self.open(&servers, consent).await?;
+        let called = self.called(&session, name, arguments).await;
+        session.close().await;
+        let result = called?;
+        if self.json { output::json(&result) } else { output::text(&render::result(&result)) }
+    }
+
+    async fn called(
+        &self,
+        session: &Session,
+        name: &str,
+        arguments: Box<RawValue>,
+    ) -> Result<switchboard_protocol::model::tool::CallToolResult, Failure> {
+        let exposure = session.run(session.agent().tools()).await?;
+        let tool = find(&exposure, name)?;
+        session.run(session.agent().call(tool.server(), &tool.tool().name, arguments)).await
+    }
+
+    async fn open(&self, servers: &ServerArgs, consent: &ConsentArgs) -> Result<Session, Failure> {
+        let limits = Limits::default();
+        let options = Options { servers, consent, limits, trace: None, verbose: self.verbose };
+        Session::open(Router::new(), &options, self.screen).await
+    }
+}
+
+fn object(text: &str) -> Result<Box<RawValue>, Failure> {
+    let refused = |why: String| {
+        Failure::usage(
+            format!("the arguments are no JSON object: {why}"),
+            r#"write them like '{"expression": "2 + 3 * 4"}'"#,
+        )
+    };
+    let arguments: Box<RawValue> = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+    if arguments.get().starts_with('{') {
+        Ok(arguments)
+    } else {
+        Err(refused("it is another JSON value".into()))
+    }
+}
+
+/// The one tool that this names, with or without its server.
+fn find<'a>(exposure: &'a Exposure, name: &str) -> Result<&'a ExposedTool, Failure> {
+    if let Some((server, tool)) = name.split_once('/')
+        && let Ok(server) = ServerName::new(server)
+        && let Some(found) = exposure.by_origin(&server, tool)
+    {
+        return Ok(found);
+    }
+    let called = |tool: &&ExposedTool| tool.tool().name == name || tool.name() == name;
+    let found: Vec<&ExposedTool> = exposure.tools().iter().filter(called).collect();
+    match found.as_slice() {
+        [tool] => Ok(tool),
+        [] => Err(Failure::usage(
+            format!("no server has a tool {}", visible::quoted(name, 100)),
+            "see what there is with: switchboard tools list",
+        )),
+        several => {
+            let names: Vec<String> = several.iter().map(|tool| full_name(tool)).collect();
+            Err(Failure::usage(
+                format!("several servers have a tool {}", visible::quoted(name, 100)),
+                format!("name one of {}", names.join(", ")),
+            ))
+        }
+    }
+}
+
+fn full_name(tool: &ExposedTool) -> String {
+    format!("{}/{}", tool.server(), visible::line(&tool.tool().name))
+}
+
+/// One line a tool, names in one column.
+fn table(tools: &[ExposedTool]) -> String {
+    let rows: Vec<(String, String)> =
+        tools.iter().map(|tool| (full_name(tool), summary(tool.tool()))).collect();
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let lines: Vec<String> = rows
+        .iter()
+        .map(|(name, summary)| format!("{name:<width$}  {summary}").trim_end().to_owned())
+        .collect();
+    if lines.is_empty() { "no tools".to_owned() } else { lines.join("\n") }
+}
+
+/// The title, or the beginning of the description.
+fn summary(tool: &Tool) -> String {
+    let words = tool.title.as_deref().or(tool.description.as_deref()).unwrap_or_default();
+    let line = words.lines().next().unwrap_or_default();
+    match line.char_indices().nth(SUMMARY_CHARS) {
+        Some((end, _)) => format!("{}…", visible::line(line[..end].trim_end())),
+        None => visible::line(line),
+    }
+}
+
+/// Everything about one tool.
+fn page(tool: &ExposedTool) -> String {
+    let definition = tool.tool();
+    let mut page = format!("{}\n", full_name(tool));
+    let mut row = |label: &str, text: &str| page.push_str(&format!("  {label:<10} {text}\n"));
+    if let Some(title) = &definition.title {
+        row("title", &visible::line(title));
+    }
+    row("model sees", tool.name());
+    row("claims", &claims(definition));
+    row("digest", &tool.digest().short(16));
+    if let Some(description) = &definition.description {
+        let lines: Vec<String> = description.lines().map(visible::line).collect();
+        page.push_str(&format!("\n{}\n", lines.join("\n")));
+    }
+    page.push_str(&format!("\narguments\n{}\n", visible::json(&definition.input_schema)));
+    if let Some(schema) = &definition.output_schema {
+        page.push_str(&format!("\nresult\n{}\n", visible::json(schema)));
+    }
+    page
+}
+
+/// What the server says that the tool does to the world.
+fn claims(tool: &Tool) -> String {
+    let Some(hints) = &tool.annotations else { return "nothing about what it does to the world".to_owned() };
+    let said = [
+        (hints.read_only_hint, "read-only", "changes something"),
+        (hints.destructive_hint, "may destroy", "destroys nothing"),
+        (hints.idempotent_hint, "twice is like once", "twice is not like once"),
+        (hints.open_world_hint, "reaches the outside world", "stays inside"),
+    ];
+    let said: Vec<&str> =
+        said.iter().filter_map(|(hint, yes, no)| hint.map(|hint| if hint { *yes } else { *no })).collect();
+    format!("{} (says the server, unverified)", said.join(", "))
+}

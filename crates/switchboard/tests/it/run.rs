@@ -1,0 +1,112 @@
+//! `switchboard run`: a question becomes an answer, over HTTP and over stdio.
+
+use crate::program::{Demo, over_stdio, run, run_with_stdin};
+
+const QUESTION: &str = "How warm is it right now?";
+
+/// The temperatures that the simulated station has around this moment.
+fn temperatures(place: &str) -> Vec<String> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let at = |now| weather_station::api::measurements(now)[place]["Temperature"].to_string();
+    let mut around: Vec<String> = (now - 60..=now).map(at).collect();
+    around.dedup();
+    around
+}
+
+/// Fails the test unless the text tells how warm it is, truly.
+fn check_true(text: &str) {
+    for place in ["Indoor", "Balcony", "Bedroom"] {
+        assert!(text.contains(place), "{place} is not in:\n{text}");
+        let known = temperatures(place);
+        assert!(known.iter().any(|value| text.contains(value)), "none of {known:?} is in:\n{text}");
+    }
+}
+
+#[test]
+fn the_first_command_of_the_readme_ends_in_a_true_answer_in_a_pipe() {
+    let ran = run(&["run", "--demo", QUESTION]).expect(0);
+    check_true(&ran.stdout);
+    // Nobody is told that a model spoke, and why nobody was asked is said.
+    ran.says(&["no language model", "demo"]);
+}
+
+#[test]
+fn the_result_is_one_json_object_where_that_is_asked_for() {
+    let ran = run(&["--json", "run", "--demo", QUESTION]).expect(0);
+    let result = ran.json();
+    check_true(result["answer"].as_str().unwrap());
+    assert_eq!(result["calls"][0]["server"], "station");
+    assert_eq!(result["calls"][0]["tool"], "get_climate");
+    assert_eq!(result["model"], serde_json::Value::Null);
+}
+
+#[test]
+fn the_same_over_stdio() {
+    let child = over_stdio("station");
+    let mut args = vec!["run", "--yes", QUESTION, "--"];
+    args.extend(child.iter().map(String::as_str));
+    check_true(&run(&args).expect(0).stdout);
+}
+
+#[test]
+fn the_same_against_three_servers_over_stdio() {
+    let commands = ["station", "city", "calculator"].map(|server| over_stdio(server).join(" "));
+    let mut args = vec!["run", "--yes", QUESTION];
+    for command in &commands {
+        args.extend(["--command", command]);
+    }
+    check_true(&run(&args).expect(0).stdout);
+}
+
+#[test]
+fn the_same_against_servers_by_address() {
+    let demo = Demo::start(&[], 3);
+    let servers = ["station", "city", "calculator"].map(|name| demo.server(name));
+    let mut args = vec!["run", "--allow", "station/get_climate", QUESTION];
+    for server in &servers {
+        args.extend(["--server", server]);
+    }
+    check_true(&run(&args).expect(0).stdout);
+    demo.end().expect(0);
+}
+
+#[test]
+fn the_router_reads_an_expression_from_the_question() {
+    let ran = run(&["run", "--demo", "What is (12 + 8) / 5 with the calculator?"]).expect(0);
+    assert!(ran.stdout.contains('4'), "{}", ran.stdout);
+}
+
+#[test]
+fn the_question_comes_from_stdin() {
+    check_true(&run_with_stdin(&["run", "--demo", "-"], QUESTION).expect(0).stdout);
+}
+
+#[test]
+fn the_nine_stages_are_shown_as_they_happen() {
+    run(&["run", "--demo", "-v", QUESTION]).expect(0).says(&[
+        "declaration",
+        "discovery",
+        "exposure",
+        "selection",
+        "authorization",
+        "invocation",
+        "execution",
+        "result",
+        "integration",
+    ]);
+}
+
+#[test]
+fn the_trace_holds_the_journal_as_json_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.jsonl");
+    run(&["run", "--demo", "--trace", file.to_str().unwrap(), QUESTION]).expect(0);
+    let text = std::fs::read_to_string(file).unwrap();
+    let entries: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let seq: Vec<_> = entries.iter().map(|entry| entry["seq"].as_u64().unwrap()).collect();
+    assert!(seq.is_sorted() && seq[0] == 1, "{seq:?}");
+    let stages: std::collections::BTreeSet<_> =
+        entries.iter().map(|entry| entry["event"]["stage"].as_str().unwrap()).collect();
+    assert_eq!(stages.len(), 9, "{stages:?}");
+}
