@@ -149,13 +149,16 @@ async fn tell(client: Client, said: &Said) {
     read_everything(&client).await;
     hear_of_changes(&client).await;
     client.close().await;
+    let mut logged = 0;
     let conversation = Conversation::default();
     for (direction, bytes) in &*said.lock().unwrap() {
         match direction {
             Direction::Sent => conversation.client(bytes),
             Direction::Received => conversation.server(bytes),
         }
+        logged += usize::from(bytes.windows(21).any(|text| text == b"notifications/message"));
     }
+    assert_eq!(logged, 3, "log messages come when they are asked for, and only then");
 }
 
 #[tokio::test]
