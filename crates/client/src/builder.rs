@@ -304,7 +304,6 @@ pub struct Connect {
     target: Result<Target, Error>,
 }
 
-#[derive(Debug)]
 enum Target {
     Http(Url),
     Child(Box<ChildCommand>),
@@ -347,7 +346,7 @@ impl ClientBuilder {
         let server: Arc<str> = target.identity().into();
         let name: Arc<str> = match (&self.name, &target) {
             (Some(name), _) => name.as_str().into(),
-            (None, Target::Http(_)) => Arc::clone(&server),
+            (None, Target::Http(url)) => shown(url).into(),
             (None, Target::Child(_) | Target::Pipe(_)) => "the server".into(),
         };
         let identity = self.identity()?;
@@ -396,17 +395,22 @@ impl ClientBuilder {
     }
 }
 
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(url) => f.debug_tuple("Http").field(&shown(url)).finish(),
+            // Arguments and environment may hold secrets.
+            Self::Child(_) => f.write_str("Child"),
+            Self::Pipe(_) => f.write_str("Pipe"),
+        }
+    }
+}
+
 impl Target {
-    /// What the cache and the messages know the server by.
+    /// What the cache knows the server by; never shown.
     fn identity(&self) -> String {
         match self {
-            // The query may hold a secret.
-            Self::Http(url) => {
-                let mut shown = url.clone();
-                shown.set_query(None);
-                shown.set_fragment(None);
-                shown.to_string()
-            }
+            Self::Http(url) => url.to_string(),
             // Another process is another server: nothing is kept from one to the next.
             Self::Child(_) | Self::Pipe(_) => {
                 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -414,6 +418,14 @@ impl Target {
             }
         }
     }
+}
+
+/// An address without its query, which may hold a secret.
+fn shown(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.to_string()
 }
 
 fn parse_url(text: &str) -> Result<Url, Error> {

@@ -137,19 +137,18 @@ impl Cache {
     }
 
     pub(crate) fn generation(&self, server: &Arc<str>, method: Method) -> Generation {
-        let known = self.store().generations.get(&(Arc::clone(server), method)).copied();
-        Generation(known.unwrap_or(0))
+        self.store().generation(server, method)
     }
 
     /// Keeps an answer, unless something changed since it was asked for.
     pub(crate) fn keep(&self, key: Key, owner: (Partition, Hints), asked: Generation, kept: (Stored, usize)) {
         let (partition, hints) = owner;
         let (value, bytes) = kept;
-        let current = self.generation(&key.server, key.method);
         // A time beyond what a clock can hold is as good as a day.
         let now = Instant::now();
         let fresh_until = now.checked_add(hints.ttl).unwrap_or(now + Duration::from_secs(86_400));
         let mut store = self.store();
+        let current = store.generation(&key.server, key.method);
         let owner = if hints.public && store.share_public { None } else { Some(partition) };
         store.remove(&(key.clone(), owner));
         if hints.ttl.is_zero() || current != asked || bytes > store.max_bytes {
@@ -184,6 +183,10 @@ impl Cache {
 }
 
 impl Store {
+    fn generation(&self, server: &Arc<str>, method: Method) -> Generation {
+        Generation(self.generations.get(&(Arc::clone(server), method)).copied().unwrap_or(0))
+    }
+
     fn remove(&mut self, key: &(Key, Option<Partition>)) {
         if let Some(entry) = self.entries.remove(key) {
             self.bytes -= entry.bytes;

@@ -17,6 +17,7 @@ use switchboard_protocol::model::resource::{ReadResourceResult, Resource, Resour
 use switchboard_protocol::model::subscription::SubscriptionFilter;
 use switchboard_protocol::model::tool::{CallToolResult, InvalidTool, Tool};
 use switchboard_protocol::{Method, Revision};
+use tokio::time::timeout;
 
 use crate::builder::ClientBuilder;
 use crate::core::{Core, closed};
@@ -201,7 +202,9 @@ impl Client {
         frame::encode_notification(&mut message, method, params.as_ref())
             .map_err(|error| Error::misuse(format!("the parameters cannot be written as JSON: {error}")))?;
         let headers = self.0.standard_headers(&ask);
-        self.0.link.notify(headers, message).await.map_err(|error| error.at(&self.0.name))
+        let sent = timeout(self.0.idle, self.0.link.notify(headers, message)).await;
+        sent.unwrap_or_else(|_| Err(Error::timeout(method, self.0.idle, true)))
+            .map_err(|error| error.at(&self.0.name))
     }
 
     /// `subscriptions/listen`: changes as they happen, from the moment the server has agreed.

@@ -12,7 +12,7 @@ use switchboard_protocol::model::discover::DiscoverResult;
 use switchboard_protocol::{Method, Revision};
 
 use crate::cache::Key;
-use crate::core::{Core, no_common_revision};
+use crate::core::{Core, Run, no_common_revision};
 use crate::error::{Delivery, Error, Kind};
 use crate::params::{Ask, Input};
 use crate::request::hints;
@@ -20,9 +20,7 @@ use crate::request::hints;
 impl Core {
     /// Asks the server what it is.
     pub(crate) async fn probe(self: &Arc<Self>) -> Result<(), Error> {
-        let mut run = self.run();
-        run.idle = self.limits.connect_time;
-        run.total_left = self.limits.connect_time;
+        let mut run = Run::new((self.limits.connect_time, self.limits.connect_time), self.log_level);
         let key = Key::list(&self.server, Method::Discover);
         let asked = self.cache.generation(&self.server, Method::Discover);
         let result = match self.round(&Ask::new(Method::Discover), &Input::default(), &mut run).await {
@@ -66,7 +64,7 @@ impl Core {
             (Some(status), refusal, _) => Evidence::Status(status, refusal),
             (None, Some(refusal), _) => Evidence::Error(refusal),
             (None, None, Kind::Timeout) if !over_http => Evidence::Silence,
-            (None, None, Kind::Lost) if !over_http => Evidence::Exit,
+            (None, None, Kind::Lost | Kind::Gone) if !over_http => Evidence::Exit,
             _ => Evidence::Unreachable,
         }
     }

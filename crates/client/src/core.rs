@@ -104,14 +104,30 @@ impl Learned {
 #[derive(Clone)]
 pub(crate) struct Run {
     pub(crate) idle: Duration,
+    pub(crate) total: Duration,
     pub(crate) total_left: Duration,
     pub(crate) on_progress: Option<ProgressFn>,
     pub(crate) log_level: Option<LoggingLevel>,
 }
 
+impl Run {
+    pub(crate) fn new(clocks: (Duration, Duration), log_level: Option<LoggingLevel>) -> Self {
+        let (idle, total) = clocks;
+        Self { idle, total, total_left: total, on_progress: None, log_level }
+    }
+
+    /// Shortens the whole time.
+    pub(crate) fn at_most(mut self, total: Duration) -> Self {
+        if total < self.total_left {
+            (self.total, self.total_left) = (total, total);
+        }
+        self
+    }
+}
+
 impl Core {
     pub(crate) fn run(&self) -> Run {
-        Run { idle: self.idle, total_left: self.total, on_progress: None, log_level: self.log_level }
+        Run::new((self.idle, self.total), self.log_level)
     }
 
     /// Sends one request of one round and waits for its result, whatever type that has. Repeats it
@@ -338,13 +354,13 @@ struct Clocks<'a> {
 impl<'a> Clocks<'a> {
     fn start(run: &Run, method: &'a str) -> Result<Self, Error> {
         if run.total_left.is_zero() {
-            return Err(Error::timeout(method, run.total_left, false));
+            return Err(Error::timeout(method, run.total, true));
         }
         let now = Instant::now();
         Ok(Self {
             method,
             idle: run.idle,
-            total: run.total_left,
+            total: run.total,
             // A time beyond what a clock can hold is as good as none.
             idle_deadline: now.checked_add(run.idle),
             total_deadline: now.checked_add(run.total_left),

@@ -14,6 +14,8 @@ use switchboard_protocol::model::tool::CallToolResult;
 
 /// How much of a text that a server wrote goes into a message, in characters.
 const SHOWN_CHARS: usize = 500;
+/// How long the cause in a message may be, in characters: some causes quote what a server wrote.
+const MESSAGE_CHARS: usize = 1000;
 
 /// How far a request came before it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub(crate) enum Kind {
     Unreachable,
     /// The connection ended before the answer did.
     Lost,
+    /// The connection ended and cannot be opened again.
+    Gone,
     /// The caller asked for something impossible.
     Misuse,
     /// A bound of this client was reached.
@@ -78,7 +82,7 @@ impl Error {
             delivery,
             legacy: false,
             server: String::new(),
-            message: message.into(),
+            message: clip(&message.into(), MESSAGE_CHARS),
             hint: None,
             status: None,
             retry_after: None,
@@ -215,7 +219,7 @@ impl Error {
     /// Whether there is no connection to the server, or no longer one.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
-        matches!(self.0.kind, Kind::Unreachable | Kind::Lost)
+        matches!(self.0.kind, Kind::Unreachable | Kind::Lost | Kind::Gone)
     }
 
     /// Whether the same request may succeed later.
@@ -349,9 +353,13 @@ impl ToolFailure {
 
 /// The beginning of a text that a peer wrote, fit for one line of a terminal.
 pub(crate) fn excerpt(text: &str) -> String {
+    clip(text, SHOWN_CHARS)
+}
+
+fn clip(text: &str, chars: usize) -> String {
     let mut shown: String =
-        text.chars().take(SHOWN_CHARS).map(|char| if char.is_control() { ' ' } else { char }).collect();
-    if text.chars().nth(SHOWN_CHARS).is_some() {
+        text.chars().take(chars).map(|char| if char.is_control() { ' ' } else { char }).collect();
+    if text.chars().nth(chars).is_some() {
         shown.push_str(&format!("… ({} bytes in all)", text.len()));
     }
     shown

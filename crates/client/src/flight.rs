@@ -20,25 +20,25 @@ pub(crate) struct Flights(Mutex<HashMap<Key, (Generation, WeakShared<Answer>)>>)
 
 impl Flights {
     /// Joins the request under way for `key`, or starts the one that `start` makes. A request from
-    /// before a change is not joined.
+    /// before a change is not joined. Also says whether it was joined.
     pub(crate) fn join(
         &self,
         key: &Key,
         generation: Generation,
         start: impl FnOnce() -> Answer,
-    ) -> Shared<Answer> {
+    ) -> (Shared<Answer>, bool) {
         let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         flights.retain(|_, (_, flight)| flight.upgrade().is_some_and(|flight| flight.peek().is_none()));
         if let Some((started, flight)) = flights.get(key)
             && *started == generation
             && let Some(flight) = flight.upgrade()
         {
-            return flight;
+            return (flight, true);
         }
         let flight = start().shared();
         if let Some(weak) = flight.downgrade() {
             flights.insert(key.clone(), (generation, weak));
         }
-        flight
+        (flight, false)
     }
 }

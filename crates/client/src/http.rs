@@ -10,6 +10,7 @@ mod refusal;
 mod tls;
 
 use std::error::Error as _;
+use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
@@ -27,7 +28,6 @@ use crate::wire::Tap;
 pub(crate) use answer::HttpStream;
 
 /// The way to a server at a URL.
-#[derive(Debug)]
 pub(crate) struct HttpLink {
     client: reqwest::Client,
     url: Url,
@@ -152,4 +152,14 @@ fn root_cause(error: &reqwest::Error) -> String {
         cause = inner;
     }
     if error.source().is_none() { "no cause given".into() } else { cause.to_string() }
+}
+
+// Without the URL: its query may hold a secret.
+impl fmt::Debug for HttpLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpLink")
+            .field("host", &self.url.host_str())
+            .field("headers", &self.headers)
+            .finish_non_exhaustive()
+    }
 }

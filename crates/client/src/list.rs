@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use switchboard_protocol::Method;
@@ -12,7 +13,7 @@ use switchboard_protocol::method::{Answer, decode_result, spec};
 use switchboard_protocol::model::prompt::Prompt;
 use switchboard_protocol::model::resource::{Resource, ResourceTemplate};
 use switchboard_protocol::model::tool::{InvalidTool, Tool, decode_tool};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::cache::{Hints, Key, Stored};
 use crate::core::{Core, Run};
@@ -20,6 +21,9 @@ use crate::error::Error;
 use crate::pages::{Pages, Step};
 use crate::params::{Ask, Input, Meta};
 use crate::tools::ToolSet;
+
+/// As good as no deadline.
+const FAR: Duration = Duration::from_secs(365 * 86_400);
 
 /// One page, decoded.
 pub(crate) struct Page<T> {
@@ -33,8 +37,8 @@ pub(crate) trait Listing: Send + Sync + 'static {
     type Item: Send + Sync + 'static;
     const METHOD: Method;
     fn decode(raw: &RawValue) -> Result<Page<Self::Item>, Error>;
-    /// What tells items apart.
-    fn key(item: &Self::Item) -> &str;
+    /// What tells items apart; none for what is no item.
+    fn key(item: &Self::Item) -> Option<&str>;
 }
 
 macro_rules! listing {
@@ -58,7 +62,7 @@ macro_rules! listing {
                 }
             }
 
-            fn key(item: &Self::Item) -> &str {
+            fn key(item: &Self::Item) -> Option<&str> {
                 ($key)(item)
             }
         }
@@ -77,23 +81,21 @@ listing!(
 );
 listing!(Prompts, ListPrompts, Prompt, prompts, |item| item, prompt_name);
 
-fn tool_name(tool: &Result<Tool, InvalidTool>) -> &str {
-    match tool {
-        Ok(tool) => &tool.name,
-        Err(invalid) => &invalid.name,
-    }
+// An invalid definition takes no name away from a valid one.
+fn tool_name(tool: &Result<Tool, InvalidTool>) -> Option<&str> {
+    tool.as_ref().ok().map(|tool| tool.name.as_str())
 }
 
-fn resource_uri(resource: &Resource) -> &str {
-    &resource.uri
+fn resource_uri(resource: &Resource) -> Option<&str> {
+    Some(&resource.uri)
 }
 
-fn template_uri(template: &ResourceTemplate) -> &str {
-    &template.uri_template
+fn template_uri(template: &ResourceTemplate) -> Option<&str> {
+    Some(&template.uri_template)
 }
 
-fn prompt_name(prompt: &Prompt) -> &str {
-    &prompt.name
+fn prompt_name(prompt: &Prompt) -> Option<&str> {
+    Some(&prompt.name)
 }
 
 /// A value on its way into the cache.
@@ -110,7 +112,8 @@ impl Core {
     /// The tools. The latest definitions are remembered even when they may not be cached: calls need
     /// their schemas.
     pub(crate) async fn tool_set(self: &Arc<Self>, run: Run, fresh: bool) -> Result<Arc<ToolSet>, Error> {
-        self.cached(Key::list(&self.server, Method::ListTools), fresh, move |core| {
+        self.cached(Key::list(&self.server, Method::ListTools), (fresh, run.total_left), move |core| {
+            let run = run.clone();
             Box::pin(async move {
                 let all = core.all_pages::<Tools>(run, &Meta::new()).await?;
                 let tools = core.sort_tools(all.value);
@@ -127,7 +130,8 @@ impl Core {
         run: Run,
         fresh: bool,
     ) -> Result<Arc<[L::Item]>, Error> {
-        self.cached(Key::list(&self.server, L::METHOD), fresh, move |core| {
+        self.cached(Key::list(&self.server, L::METHOD), (fresh, run.total_left), move |core| {
+            let run = run.clone();
             Box::pin(async move {
                 let all = core.all_pages::<L>(run, &Meta::new()).await?;
                 Ok(Fetched { value: Arc::from(all.value), bytes: all.bytes, hints: all.hints })
@@ -137,37 +141,47 @@ impl Core {
         .map(|list: Arc<Arc<[L::Item]>>| Arc::clone(&*list))
     }
 
-    /// The answer that is still fresh, or the one that is under way, or a new one.
+    /// The answer that is still fresh, or the one that is under way, or a new one. `how` says whether
+    /// only a new one will do, and how long this caller waits.
     pub(crate) async fn cached<T: Send + Sync + 'static>(
         self: &Arc<Self>,
         key: Key,
-        fresh: bool,
-        fetch: impl FnOnce(Arc<Self>) -> Fetching<T>,
+        how: (bool, Duration),
+        fetch: impl Fn(Arc<Self>) -> Fetching<T>,
     ) -> Result<Arc<T>, Error> {
+        let (fresh, patience) = how;
         if !fresh
             && let Some(hit) = self.cache.find(&key, self.partition, Instant::now())
             && let Ok(hit) = hit.downcast::<T>()
         {
             return Ok(hit);
         }
-        let generation = self.cache.generation(&key.server, key.method);
-        let flight = self.flights.join(&key, generation, || {
-            let (core, key) = (Arc::clone(self), key.clone());
-            let fetching = fetch(Arc::clone(self));
-            Box::pin(async move {
-                let fetched = fetching.await?;
-                let value: Stored = Arc::new(fetched.value);
-                if let Some(hints) = fetched.hints {
-                    let kept = (Arc::clone(&value), fetched.bytes);
-                    core.cache.keep(key, (core.partition, hints), generation, kept);
-                }
-                Ok(value)
-            })
-        });
-        flight
-            .await?
-            .downcast::<T>()
-            .map_err(|_| Error::misuse("the cache holds another type under this key"))
+        let now = Instant::now();
+        let deadline = now.checked_add(patience).unwrap_or(now + FAR);
+        loop {
+            let generation = self.cache.generation(&key.server, key.method);
+            let (flight, joined) = self.flights.join(&key, generation, || {
+                let (core, key) = (Arc::clone(self), key.clone());
+                let fetching = fetch(Arc::clone(self));
+                Box::pin(async move {
+                    let fetched = fetching.await?;
+                    let value: Stored = Arc::new(fetched.value);
+                    if let Some(hints) = fetched.hints {
+                        let kept = (Arc::clone(&value), fetched.bytes);
+                        core.cache.keep(key, (core.partition, hints), generation, kept);
+                    }
+                    Ok(value)
+                })
+            });
+            return match timeout_at(deadline, flight).await {
+                // Whoever started it had less time than this caller has.
+                Ok(Err(error)) if joined && error.is_timeout() => continue,
+                Ok(outcome) => outcome?
+                    .downcast::<T>()
+                    .map_err(|_| Error::misuse("the cache holds another type under this key")),
+                Err(_) => Err(Error::timeout(key.method.name(), patience, true).at(&self.name)),
+            };
+        }
     }
 
     /// All pages of a list, in order, each item once.
@@ -176,7 +190,7 @@ impl Core {
         mut run: Run,
         meta: &Meta,
     ) -> Result<Fetched<Vec<L::Item>>, Error> {
-        run.total_left = run.total_left.min(self.limits.list_time);
+        run = run.at_most(self.limits.list_time);
         let mut pages = Pages::new(&self.limits);
         let mut merged = Merged::default();
         let mut cursor: Option<String> = None;
@@ -244,7 +258,7 @@ impl<T> Merged<T> {
         self.bytes += bytes;
         self.hints.push(hints);
         for item in items {
-            if self.seen.insert(L::key(&item).to_owned()) {
+            if L::key(&item).is_none_or(|key| self.seen.insert(key.to_owned())) {
                 self.items.push(item);
             }
         }

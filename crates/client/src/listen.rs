@@ -290,7 +290,7 @@ fn is_narrower(granted: &SubscriptionFilter, asked: &SubscriptionFilter) -> bool
 /// Whether trying again can only end the same way.
 fn is_final(error: &Error) -> bool {
     match error.kind() {
-        Kind::Cancelled | Kind::Misuse | Kind::Incompatible => true,
+        Kind::Cancelled | Kind::Misuse | Kind::Incompatible | Kind::Gone => true,
         Kind::Protocol | Kind::Http => error.delivery() == Delivery::Rejected && !error.is_transient(),
         Kind::Timeout | Kind::ServerFault | Kind::Unreachable | Kind::Lost | Kind::Limit => false,
     }

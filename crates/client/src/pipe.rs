@@ -124,18 +124,20 @@ impl PipeLink {
         while state.started.front().is_some_and(|started| now - *started > BUDGET_TIME) {
             state.started.pop_front();
         }
-        let why = match &state.source {
-            Source::Pipe(_) => "it cannot be opened again".to_owned(),
-            Source::Child(_) if !self.served.load(Ordering::Relaxed) => "it never answered".to_owned(),
+        let (kind, why) = match &state.source {
+            Source::Pipe(_) => (Kind::Gone, "it cannot be opened again".to_owned()),
+            Source::Child(_) if !self.served.load(Ordering::Relaxed) => {
+                (Kind::Gone, "it never answered".to_owned())
+            }
             Source::Child(_) if state.started.len() > self.restarts => {
-                format!("it was started {} times within a minute", state.started.len())
+                (Kind::Lost, format!("it was started {} times within a minute", state.started.len()))
             }
             Source::Child(_) => {
                 tracing::warn!(%end, "the server ended; it is started again");
                 return Ok(());
             }
         };
-        let error = Error::new(Kind::Lost, Delivery::NotSent, format!("{end}, and {why}"));
+        let error = Error::new(kind, Delivery::NotSent, format!("{end}, and {why}"));
         // The next request finds the same.
         state.connection = Some(connection.clone());
         Err(with_stderr(error, connection).await)

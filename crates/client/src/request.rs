@@ -57,18 +57,16 @@ pub(crate) struct Options {
     on_progress: Option<crate::core::ProgressFn>,
     log_level: Option<LoggingLevel>,
     fresh: bool,
+    /// Questions are shown, not answered.
+    once: bool,
     input: Input,
 }
 
 impl Options {
     fn run(&self, core: &Core) -> Run {
-        let default = core.run();
-        Run {
-            idle: self.idle.unwrap_or(default.idle),
-            total_left: self.total.unwrap_or(default.total_left),
-            on_progress: self.on_progress.clone(),
-            log_level: self.log_level.or(default.log_level),
-        }
+        let clocks = (self.idle.unwrap_or(core.idle), self.total.unwrap_or(core.total));
+        let run = Run::new(clocks, self.log_level.or(core.log_level));
+        Run { on_progress: self.on_progress.clone(), ..run }
     }
 
     /// Whether the answer is what anybody would get who asks the same.
@@ -123,7 +121,7 @@ impl<T, E: From<Error>> Request<T, E> {
     }
 
     /// Gives the whole result as the server wrote it, unknown members included. A list gives its
-    /// first page.
+    /// first page; after [`Request::once`] a question is shown as it is.
     pub fn raw(self) -> Request<Box<RawValue>> {
         Request { core: self.core, ask: self.ask, options: self.options, carry: raw }
     }
@@ -133,7 +131,8 @@ impl<T: Rounds> Request<T> {
     /// Gives the server's question instead of answering it, for hosts that gather the answers
     /// themselves, perhaps in another process. Go on with [`Request::with_input`].
     pub fn once(self) -> Request<Answer<T>> {
-        Request { core: self.core, ask: self.ask, options: self.options, carry: once::<T> }
+        let options = Options { once: true, ..self.options };
+        Request { core: self.core, ask: self.ask, options, carry: once::<T> }
     }
 
     /// Carries the answers to a question that [`Request::once`] gave, and its state unchanged.
@@ -213,6 +212,9 @@ impl Rounds for GetPromptResult {
 fn raw(core: Arc<Core>, ask: Ask, options: Options) -> Work<Box<RawValue>, Error> {
     Box::pin(async move {
         let mut run = options.run(&core);
+        if options.once {
+            return core.round(&ask, &options.input, &mut run).await;
+        }
         core.complete(&ask, options.input, &mut run).await.map(|completed| completed.result)
     })
 }
@@ -310,7 +312,8 @@ async fn kept(core: &Arc<Core>, ask: Ask, options: Options) -> Result<Box<RawVal
         return core.complete(&ask, options.input, &mut run).await.map(|completed| completed.result);
     };
     let key = Key { params: ask.name.clone().unwrap_or_default(), ..Key::list(&core.server, method) };
-    let answer = core.cached(key, options.fresh, move |core| {
+    let answer = core.cached(key, (options.fresh, run.total_left), move |core| {
+        let (ask, mut run) = (ask.clone(), run.clone());
         Box::pin(async move {
             let completed = core.complete(&ask, Input::default(), &mut run).await?;
             let hints = (!completed.with_input).then(|| hints(&completed.result));

@@ -13,6 +13,8 @@ use crate::error::Error;
 /// not be used any more.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
 pub(super) fn client(url: &Url, connect_time: Duration) -> Result<reqwest::Client, Error> {
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls(url.scheme() == "https")?)
@@ -20,6 +22,8 @@ pub(super) fn client(url: &Url, connect_time: Duration) -> Result<reqwest::Clien
         .pool_idle_timeout(POOL_IDLE)
         .connect_timeout(connect_time)
         .tcp_nodelay(true)
+        // A stream of changes may be silent for hours; a dead peer must be noticed.
+        .tcp_keepalive(KEEPALIVE)
         // Whether a request is sent again is decided where it is known what it does.
         .retry(reqwest::retry::never())
         .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));

@@ -239,3 +239,42 @@ async fn the_other_lists_are_merged_too() {
     assert_eq!(client.prompts().await.unwrap()[0].name, "p");
     server.finish();
 }
+
+#[tokio::test]
+async fn an_invalid_definition_takes_no_name_from_a_valid_one() {
+    let tools = json!([{"name": "a", "inputSchema": {}}, tool("a")]);
+    let server = plain_server([("tools/list", Reply::result(&page("tools", tools, None)))]).await;
+    let client = connect(&server).await;
+    assert_eq!(names(&client).await, ["a"]);
+    assert_eq!(client.excluded_tools().len(), 1);
+}
+
+#[tokio::test]
+async fn addresses_that_differ_in_their_query_are_different_servers_and_it_is_not_shown() {
+    let server =
+        plain_server([("tools/list", kept(&["a"], 60_000)), ("tools/list", kept(&["b"], 60_000))]).await;
+    let cache = Cache::new(&Limits::default());
+    for (query, name) in [("key=s3cret", "a"), ("key=other", "b"), ("key=s3cret", "a")] {
+        let url = format!("{}?{query}", server.url());
+        let client = builder().cache(cache.clone()).http(url).await.unwrap();
+        assert_eq!(names(&client).await, [name]);
+        assert!(!client.server_name().contains("key") && !format!("{client:?}").contains("s3cret"));
+    }
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_patient_caller_does_not_fail_with_an_impatient_one() {
+    let server = plain_server([
+        ("prompts/list", Reply::raw("").then_hold()),
+        ("prompts/list", Reply::result(&page("prompts", json!([]), None))),
+    ])
+    .await;
+    let client = connect(&server).await;
+    let impatient = client.prompts().timeout(std::time::Duration::from_millis(50)).into_future();
+    let patient = client.prompts().into_future();
+    let (impatient, patient) = tokio::join!(impatient, patient);
+    assert!(impatient.unwrap_err().is_timeout());
+    patient.unwrap();
+    server.finish();
+}

@@ -114,3 +114,23 @@ async fn what_cannot_be_sent_is_not_sent() {
     assert!(error.is_cancelled(), "{error}");
     assert!(server.asked("tools/call").is_empty());
 }
+
+#[tokio::test]
+async fn what_a_server_makes_long_is_shown_short() {
+    let long = "x".repeat(100_000);
+    for result in [
+        json!({"resultType": long}),
+        json!({"resultType": "complete", "content": [{"type": long}]}),
+        json!({"resultType": "input_required", "inputRequests": {"a": {"method": long}}}),
+    ] {
+        let error = fail(Reply::result(&result)).await;
+        assert!(error.is_server_fault() && error.to_string().len() < 2000, "{}", error.to_string().len());
+    }
+    let mut named = crate::support::discovered();
+    named["supportedVersions"] = json!([long]);
+    let server =
+        switchboard_testkit::scripted_http::ScriptedHttp::play([("server/discover", Reply::result(&named))])
+            .await;
+    let error = builder().http(server.url()).await.unwrap_err();
+    assert!(error.to_string().len() < 2000);
+}

@@ -158,3 +158,23 @@ async fn a_read_survives_a_crash_and_restarts_are_bounded() {
     }
     client.close().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_ends_when_its_pipe_cannot_come_back() {
+    let (pipe, _) = pipe_server(|message| match message["method"].as_str() {
+        Some("server/discover") => Some(vec![answer(message, &discovered())]),
+        Some("subscriptions/listen") => {
+            Some(vec![json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+                "params": {"notifications": {"toolsListChanged": true},
+                           "_meta": {"io.modelcontextprotocol/subscriptionId": message["id"]}}})])
+        }
+        _ => None,
+    });
+    let client = builder().pipe(pipe).await.unwrap();
+    let mut changes = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
+    let error = client.call("f", &()).await.unwrap_err();
+    assert_eq!(error.delivery(), Delivery::MaybeExecuted, "{error}");
+    assert_eq!(changes.next().await, None);
+    let failure = changes.failure().unwrap();
+    assert!(failure.is_unreachable() && failure.to_string().contains("cannot be opened again"), "{failure}");
+}

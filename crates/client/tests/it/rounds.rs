@@ -262,8 +262,12 @@ async fn a_refused_request_to_a_model_ends_the_call() {
 
 #[tokio::test]
 async fn a_host_may_gather_the_answers_itself() {
-    let server = server([("tools/call", asks(Some("s"))), ("tools/call", done())]).await;
+    let server =
+        server([("tools/call", state_only("r")), ("tools/call", asks(Some("s"))), ("tools/call", done())])
+            .await;
     let client: Client = person(ElicitReply::Cancel).0.http(server.url()).await.unwrap();
+    let raw = client.call("f", &()).once().raw().await.unwrap();
+    assert_eq!(raw.get(), r#"{"requestState":"r","resultType":"input_required"}"#);
     let Answer::InputRequired(asked) = client.call("f", &()).once().await.unwrap() else {
         panic!("no question")
     };
@@ -272,7 +276,7 @@ async fn a_host_may_gather_the_answers_itself() {
     let answers = [("q1".to_owned(), answer)].into();
     let resumed = client.call("f", &()).with_input(Some(answers), asked.request_state).once().await.unwrap();
     assert!(matches!(resumed, Answer::Complete(_)));
-    let retry = &server.asked("tools/call")[1].params();
+    let retry = &server.asked("tools/call")[2].params();
     assert_eq!(retry["inputResponses"], json!({"q1": {"action": "decline"}}));
     assert_eq!(retry["requestState"], "s");
     server.finish();

@@ -76,6 +76,15 @@ fn bank() -> Server {
 }
 
 async fn play(server: Server, client: Client, heard: Arc<Mutex<Vec<String>>>) {
+    pay(&client, &heard).await;
+    fail(&client).await;
+    read(&client).await;
+    listen(&server, &client).await;
+    client.close().await;
+    assert!(client.tools().fresh().await.unwrap_err().is_cancelled());
+}
+
+async fn pay(client: &Client, heard: &Mutex<Vec<String>>) {
     assert_eq!(client.server_info().unwrap().name, "bank");
     assert_eq!(client.tools().await.unwrap().len(), 2);
     assert!(client.excluded_tools().is_empty());
@@ -92,7 +101,9 @@ async fn play(server: Server, client: Client, heard: Arc<Mutex<Vec<String>>>) {
     assert_eq!(receipt, Receipt { id: "DE1-3".into() });
     assert_eq!(*progress.lock().unwrap(), [1.0]);
     assert_eq!(*heard.lock().unwrap(), ["Send 500 cents?", "{\"to\":\"DE1\"}"]);
+}
 
+async fn fail(client: &Client) {
     let Err(CallError::Tool(failure)) = client.call_as::<Receipt>("transfer", &json!({"to": 1})).await else {
         panic!("bad arguments are a failure of the tool")
     };
@@ -101,7 +112,9 @@ async fn play(server: Server, client: Client, heard: Arc<Mutex<Vec<String>>>) {
     assert_eq!(error.code().map(|code| code.0), Some(-32602));
     let error = client.call("slow", &()).timeout(Duration::from_millis(50)).await.unwrap_err();
     assert!(error.is_timeout(), "{error}");
+}
 
+async fn read(client: &Client) {
     assert_eq!(client.read("bank://2026-07").await.unwrap().contents.len(), 1);
     assert_eq!(client.resource_templates().await.unwrap().len(), 1);
     assert!(client.resources().await.unwrap().is_empty());
@@ -109,7 +122,9 @@ async fn play(server: Server, client: Client, heard: Arc<Mutex<Vec<String>>>) {
     assert_eq!(client.prompt("remind", &()).await.unwrap().messages.len(), 1);
     let of = CompletionReference::Resource { uri: "bank://{month}".into() };
     assert_eq!(client.complete(&of, "month", "20", None).await.unwrap().completion.values, ["2026-07"]);
+}
 
+async fn listen(server: &Server, client: &Client) {
     let filter = SubscriptionFilter::new().tools().resource("bank://2026-07");
     let mut changes = client.listen(filter).await.unwrap();
     server.notifier().resource_updated("bank://2026-07");
@@ -117,9 +132,6 @@ async fn play(server: Server, client: Client, heard: Arc<Mutex<Vec<String>>>) {
     server.catalog().insert(Tool::new("added", async || "new")).unwrap();
     assert_eq!(changes.next().await, Some(Change::Tools));
     assert_eq!(client.tools().await.unwrap().len(), 3);
-
-    client.close().await;
-    assert!(client.tools().fresh().await.unwrap_err().is_cancelled());
 }
 
 fn person() -> (ClientBuilder, Arc<Mutex<Vec<String>>>) {
