@@ -236,7 +236,7 @@ impl From<ModelError> for AgentError {
 
 impl From<Denial> for AgentError {
     fn from(denial: Denial) -> Self {
-        let rule = format!("allow {}/{}", denial.server, denial.tool);
+        let tool = format!("{}/{}", denial.server, denial.tool);
         let (kind, hint) = match denial.reason {
             DenialReason::Rule => {
                 (ErrorKind::Denied, "change the rule if the call should be made".to_owned())
@@ -246,7 +246,7 @@ impl From<Denial> for AgentError {
             }
             DenialReason::NobodyToAskSoFail | DenialReason::NobodyToAskSoDeny => {
                 let hint = format!(
-                    "run it in a terminal, add the rule `{rule}`, or say yes to everything with --yes"
+                    "run it in a terminal to be asked, add --allow {tool}, or say yes to everything with --yes"
                 );
                 (ErrorKind::ApprovalNeeded, hint)
             }

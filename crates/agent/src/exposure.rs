@@ -97,17 +97,17 @@ impl Exposure {
             }
         }
         for ((server, _), tool) in sorted {
-            exposure.add(server, tool);
+            exposure.add(&server, tool);
         }
         exposure
     }
 
-    fn add(&mut self, server: ServerName, tool: Tool) {
+    fn add(&mut self, server: &ServerName, tool: Tool) {
         let name = exposed_name(server.as_str(), &tool.name);
         if let Some(other) = self.by_name.get(&name).map(|at| &self.tools[*at]) {
             let reason =
                 format!("its shortened name is the same as that of {}/{}", other.server, other.tool.name);
-            self.leave_out(&server, tool.name, reason);
+            self.leave_out(server, tool.name, reason);
             return;
         }
         match ExposedTool::compile(server.clone(), tool, name) {

@@ -16,6 +16,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use switchboard_client::{Direction, WireMessage};
 
 use crate::name::ServerName;
 
@@ -112,11 +113,23 @@ impl Journal {
         }
     }
 
-    /// Records a message of the wire, to be set as the tap of a client.
+    /// Records a message of the wire. [`tap`](Self::tap) does so for a client.
     pub fn wire(&self, server: &ServerName, direction: WireDirection, bytes: &[u8]) {
         let message = serde_json::from_slice(bytes)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()));
         self.record(Event::Execution(Execution::Wire { server: server.clone(), direction, message }));
+    }
+
+    /// A tap that records the messages of one server, for `ClientBuilder::on_wire`.
+    pub fn tap(&self, server: ServerName) -> impl Fn(WireMessage<'_>) + Send + Sync + 'static {
+        let journal = self.clone();
+        move |message| {
+            let direction = match message.direction {
+                Direction::Sent => WireDirection::Sent,
+                Direction::Received => WireDirection::Received,
+            };
+            journal.wire(&server, direction, message.bytes);
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {

@@ -1,6 +1,6 @@
 //! The one choke point: who may call what, and who says so.
 //!
-//! [`Policy`] decides without any IO; [`Gate`] asks the person where the policy says so, and is the only owner
+//! [`Policy`] decides without any IO; `Gate` asks the person where the policy says so, and is the only owner
 //! of the connections to servers. A call needs a [`Permit`], which only this module makes, out of exactly what
 //! was decided about. So nothing else in the host can reach a server. Where to look next: `policy/rule.rs` for
 //! the rules, `policy/approval.rs` for what a person is shown, `policy/gate.rs` for the connections.

@@ -62,7 +62,7 @@ pub fn line(text: &str) -> String {
     out
 }
 
-/// Like [`line`], in quotation marks and cut to `chars` characters with a mark that says so.
+/// Like [`line()`], in quotation marks and cut to `chars` characters with a mark that says so.
 #[must_use]
 pub fn quoted(text: &str, chars: usize) -> String {
     let mut out = String::from("\"");

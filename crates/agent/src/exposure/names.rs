@@ -20,7 +20,7 @@ const HASH_DIGITS: usize = 16;
 /// use switchboard_agent::exposure::exposed_name;
 ///
 /// assert_eq!(exposed_name("city", "get_weather"), "city__get_weather");
-/// assert_eq!(exposed_name("my city", "get.weather"), "my_city_get_weather_24f5cda18ef23c76");
+/// assert_eq!(exposed_name("my city", "get.weather"), "my_city_get_weather_34380cdc88dd9633");
 /// ```
 #[must_use]
 pub fn exposed_name(server: &str, tool: &str) -> String {

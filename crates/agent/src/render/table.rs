@@ -77,7 +77,7 @@ fn matrix(node: &Node) -> Option<Vec<String>> {
             .chain(columns.iter().map(|column| cell(column.1, field)))
             .collect()
     });
-    align(std::iter::once(head).chain(rows).collect())
+    align(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 
 /// A list of objects of scalars: a row for each, a column for each field.
@@ -90,7 +90,7 @@ fn records(node: &Node) -> Option<Vec<String>> {
     }
     let head = fields.iter().map(|field| visible::line(field)).collect();
     let body = rows.iter().map(|row| fields.iter().map(|field| cell(row.1, field)).collect());
-    align(std::iter::once(head).chain(body).collect())
+    align(&std::iter::once(head).chain(body).collect::<Vec<_>>())
 }
 
 fn flat(node: &Node) -> Option<&[(String, Node)]> {
@@ -120,7 +120,7 @@ fn cell(members: &[(String, Node)], field: &str) -> String {
     }
 }
 
-fn align(rows: Vec<Vec<String>>) -> Option<Vec<String>> {
+fn align(rows: &[Vec<String>]) -> Option<Vec<String>> {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();

@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
     fn rest_of_question(&mut self, own_terms: &[String]) -> Option<String> {
         let says = |word: &&str| words::terms(word).iter().any(|term| !own_terms.contains(term));
         let words: Vec<&str> = self.question.text.split_whitespace().collect();
-        let start = words.iter().position(|word| says(&word))?;
+        let start = words.iter().position(says)?;
         let rest = &words[start..];
         let plain = |word: &&str| word.trim_matches(|edge: char| !edge.is_alphanumeric()).to_lowercase();
         self.filled.used_words.extend(rest.iter().map(plain));
