@@ -1,3 +1,5 @@
+//! The cache: whose answers are kept, for how long, and what makes them stale.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Forms: every kind of field, with answers that fit and answers that do not.
+
 use serde_json::{Map, Value, json};
 use switchboard_protocol::model::elicitation::ElicitSchema;
 

@@ -78,7 +78,7 @@ async fn progress_starts_the_clock_anew_but_not_the_whole_time() {
         let client = builder()
             .on_roots(|| async {
                 // A person who thinks for an hour costs no time.
-                tokio::time::sleep(Duration::from_secs(3600)).await;
+                tokio::time::advance(Duration::from_secs(3600)).await;
                 vec![]
             })
             .pipe(pipe)
@@ -105,7 +105,7 @@ async fn a_server_that_only_reports_progress_meets_the_total() {
                 continue;
             }
             for step in 1..=100 {
-                tokio::time::sleep(Duration::from_secs(4)).await;
+                tokio::time::advance(Duration::from_secs(4)).await;
                 let line = format!("{}\n", progress(&request, f64::from(step)));
                 if writer.write_all(line.as_bytes()).await.is_err() {
                     return;
@@ -139,7 +139,7 @@ async fn no_clock_runs_while_a_person_is_being_asked() {
     });
     let client = builder()
         .on_elicit(|_| async {
-            tokio::time::sleep(Duration::from_secs(3600)).await;
+            tokio::time::advance(Duration::from_secs(3600)).await;
             ElicitReply::Accept(json!({}))
         })
         .pipe(pipe)
