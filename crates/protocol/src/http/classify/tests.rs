@@ -1,3 +1,5 @@
+//! A POST by its headers and its body: what is served, and how everything else is refused.
+
 use http::{HeaderMap, HeaderName, HeaderValue, Method as HttpMethod};
 
 use super::{Claim, Post, check_head, classify};
