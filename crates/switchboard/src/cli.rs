@@ -63,8 +63,10 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>, screen: &Screen) -
             return ExitCode::SUCCESS;
         }
         let text = error.to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        let failure = Failure::usage(message, "see switchboard --help");
+        // The first paragraph says what is wrong; usage and tips follow it.
+        let lines: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+        let message = lines.join(" ");
+        let failure = Failure::usage(message.trim_start_matches("error: "), "see switchboard --help");
         if json {
             failure.report(screen, true);
         }

@@ -84,6 +84,14 @@ impl Failure {
         Self::new(Exit::Interrupted, "interrupted", "run it again to start over")
     }
 
+    /// Says what to do in this command's words, if it is a failure of this kind.
+    pub(crate) fn hint_for(mut self, exit: Exit, hint: &str) -> Self {
+        if self.code == exit as u8 {
+            hint.clone_into(&mut self.hint);
+        }
+        self
+    }
+
     /// Names the server that it is about.
     pub(crate) fn on_server(mut self, name: &str) -> Self {
         self.server.get_or_insert_with(|| name.to_owned());
@@ -120,8 +128,17 @@ impl From<AgentError> for Failure {
             kind: error.code(),
             message: error.message().to_owned(),
             server: error.server().map(ToString::to_string),
-            hint: error.next_action().unwrap_or("run it again with -v to see each stage").to_owned(),
+            hint: error.next_action().unwrap_or_else(|| usual_hint(error.kind())).to_owned(),
         }
+    }
+}
+
+/// What to do where the agent does not say.
+fn usual_hint(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Configuration => "correct the command line; switchboard --help explains it",
+        ErrorKind::Interrupted => "run it again to start over",
+        _ => "run it again with -v to see each stage",
     }
 }
 
@@ -144,6 +161,6 @@ mod tests {
     fn a_failure_names_its_server_once() {
         let failure = |message| Failure::new(Exit::Tool, message, "").on_server("station");
         assert_eq!(failure("no answer").to_string(), "station: no answer");
-        assert_eq!(failure("station does not answer").to_string(), "station does not answer");
+        assert_eq!(failure("station/get_climate failed").to_string(), "station/get_climate failed");
     }
 }

@@ -12,7 +12,7 @@ use switchboard_protocol::model::tool::CallToolResult;
 
 use crate::ask;
 use crate::consent::ConsentArgs;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::model::{self, ModelArgs};
 use crate::output;
 use crate::screen::Screen;
@@ -49,6 +49,10 @@ pub(crate) struct RunArgs {
     /// How often the model may be asked
     #[arg(long, value_name = "N")]
     max_steps: Option<NonZeroU32>,
+
+    /// How many tools may be called
+    #[arg(long, value_name = "N")]
+    max_calls: Option<NonZeroU32>,
 
     /// Write everything that happens to FILE, one JSON object a line
     #[arg(long, value_name = "FILE")]
@@ -116,8 +120,12 @@ pub(crate) async fn command(
     let defaults = Limits::default();
     let options = Options {
         servers: &args.servers,
-        consent: &args.consent,
-        limits: Limits { steps: args.max_steps.map_or(defaults.steps, NonZeroU32::get), ..defaults },
+        consent: Some(&args.consent),
+        limits: Limits {
+            steps: args.max_steps.map_or(defaults.steps, NonZeroU32::get),
+            calls: args.max_calls.map_or(defaults.calls, NonZeroU32::get),
+            ..defaults
+        },
         trace: args.trace.as_deref(),
         verbose,
     };
@@ -129,7 +137,10 @@ pub(crate) async fn command(
     };
     let answered = session.run(session.agent().run(&question)).await;
     session.close().await;
-    report(&answered?, by_model, json, screen)
+    let answer = answered.map_err(|failure| {
+        failure.hint_for(Exit::Limit, "ask for less at once, or raise --max-steps or --max-calls")
+    })?;
+    report(&answer, by_model, json, screen)
 }
 
 fn report(answer: &Answer, by_model: bool, json: bool, screen: &Screen) -> Result<(), Failure> {

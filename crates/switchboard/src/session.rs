@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use switchboard_agent::journal::{Discovery, Journal, WireDirection};
-use switchboard_agent::policy::Policy;
+use switchboard_agent::policy::{Mode, Policy};
 use switchboard_agent::{Agent, AgentError, Interrupt, Limits, Selector, ServerName};
 use switchboard_client::{Client, Direction};
 
@@ -20,7 +20,7 @@ use crate::interrupt::{self, unless_interrupted};
 use crate::progress::Bars;
 use crate::screen::Screen;
 use crate::servers::{ServerArgs, ServerSpec, Target};
-use crate::stages::{self, Stages};
+use crate::stages::{self, Approvals, Stages};
 
 /// How long servers get to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(5);
@@ -29,7 +29,8 @@ const GOODBYE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Options<'a> {
     pub(crate) servers: &'a ServerArgs,
-    pub(crate) consent: &'a ConsentArgs,
+    /// Nothing is called without it.
+    pub(crate) consent: Option<&'a ConsentArgs>,
     pub(crate) limits: Limits,
     pub(crate) trace: Option<&'a Path>,
     pub(crate) verbose: bool,
@@ -68,7 +69,7 @@ impl Session {
                 "add --demo for the demo servers, --server NAME=URL, or -- CMD ARGS for a server over stdio",
             ));
         }
-        let policy = options.consent.policy()?;
+        let policy = options.consent.map_or_else(|| Ok(Policy::new(Mode::Fail)), ConsentArgs::policy)?;
         let journal = journal(options, screen)?;
         let mut opened = Opened::default();
         let policy =
@@ -137,18 +138,18 @@ impl Opened {
     ) -> Result<Policy, Failure> {
         if options.servers.demo {
             let demo = demo::Running::start(options.servers.city_api.as_ref()).await?;
+            let trusted = options.consent.is_some_and(ConsentArgs::nothing_said);
             for named in demo.named() {
                 let spec = demo_spec(&named)?;
-                if options.consent.nothing_said() {
+                if trusted {
                     policy = policy.trust(spec.name.clone());
                 }
                 specs.push(spec);
             }
             self.demo = Some(demo);
-            if options.consent.nothing_said() {
+            if trusted {
                 screen.note(
-                    "nobody can be asked here, so the demo policy allows the read-only tools of the demo's own \
-                     servers; --on-ask fail asks for strictness",
+                    "nobody can be asked here: the demo policy allows the demo servers' read-only tools",
                 );
             }
         }
@@ -240,9 +241,11 @@ fn journal(options: &Options<'_>, screen: &Screen) -> Result<Journal, Failure> {
     if let Some(path) = options.trace {
         journal = journal.with_sink(stages::trace(path)?);
     }
-    if options.verbose {
-        journal = journal.with_sink(Stages::new(screen.clone()));
-    }
+    journal = if options.verbose {
+        journal.with_sink(Stages::new(screen.clone()))
+    } else {
+        journal.with_sink(Approvals::new(screen.clone()))
+    };
     if screen.is_terminal() {
         journal = journal.with_sink(Bars::new(screen.clone()));
     }

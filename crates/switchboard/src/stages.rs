@@ -1,14 +1,45 @@
-//! The nine stages as they happen (`-v`), and the journal as a file (`--trace`): views of the journal.
+//! Views of the journal: approvals, the nine stages as they happen (`-v`), and a file (`--trace`).
 
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
 use serde_json::Value;
-use switchboard_agent::journal::{self, Entry, Event, Execution, JsonLines, Sink, WireDirection};
+use switchboard_agent::journal::{
+    self, Authorization, Entry, Event, Execution, JsonLines, Sink, WireDirection,
+};
+use switchboard_agent::visible;
 
 use crate::failure::Failure;
 use crate::screen::Screen;
+
+/// Shows who allowed which call.
+#[derive(Debug)]
+pub(crate) struct Approvals(Screen);
+
+impl Approvals {
+    pub(crate) fn new(screen: Screen) -> Self {
+        Self(screen)
+    }
+}
+
+impl Sink for Approvals {
+    fn write(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::Authorization(Authorization::Granted { server, tool, by, .. }) => {
+                self.0.note(&format!(
+                    "calling {server}/{}, allowed by {}",
+                    visible::line(tool),
+                    visible::line(by)
+                ));
+            }
+            Event::Authorization(Authorization::Denied { reason, .. }) => {
+                self.0.note(&format!("not called: {}", visible::line(reason)));
+            }
+            _ => {}
+        }
+    }
+}
 
 /// Shows each event as one line on stderr.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use switchboard_agent::exposure::{ExposedTool, Exposure, LeftOut};
 use switchboard_agent::{Limits, Router, ServerName, render, visible};
-use switchboard_protocol::model::tool::Tool;
+use switchboard_protocol::model::tool::{CallToolResult, Tool};
 
 use crate::consent::ConsentArgs;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::screen::Screen;
 use crate::servers::ServerArgs;
@@ -152,7 +152,7 @@ impl View<'_> {
 
     /// The tools of all servers, without keeping the connections.
     async fn exposure(&self, servers: ServerArgs) -> Result<Arc<Exposure>, Failure> {
-        let session = self.open(&servers, &ConsentArgs::default()).await?;
+        let session = self.open(&servers, None).await?;
         let exposure = session.run(session.agent().tools()).await;
         session.close().await;
         exposure
@@ -165,7 +165,7 @@ impl View<'_> {
         servers: ServerArgs,
     ) -> Result<(), Failure> {
         let arguments = object(&stdin::text(arguments, "the arguments")?)?;
-        let session = self.open(&servers, consent).await?;
+        let session = self.open(&servers, Some(consent)).await?;
         let called = self.called(&session, name, arguments).await;
         session.close().await;
         let result = called?;
@@ -177,13 +177,16 @@ impl View<'_> {
         session: &Session,
         name: &str,
         arguments: Box<RawValue>,
-    ) -> Result<switchboard_protocol::model::tool::CallToolResult, Failure> {
+    ) -> Result<CallToolResult, Failure> {
         let exposure = session.run(session.agent().tools()).await?;
         let tool = find(&exposure, name)?;
-        session.run(session.agent().call(tool.server(), &tool.tool().name, arguments)).await
+        let called = session.run(session.agent().call(tool.server(), &tool.tool().name, arguments)).await;
+        called.map_err(|failure| {
+            failure.hint_for(Exit::Usage, "see its arguments with: switchboard tools show")
+        })
     }
 
-    async fn open(&self, servers: &ServerArgs, consent: &ConsentArgs) -> Result<Session, Failure> {
+    async fn open(&self, servers: &ServerArgs, consent: Option<&ConsentArgs>) -> Result<Session, Failure> {
         let limits = Limits::default();
         let options = Options { servers, consent, limits, trace: None, verbose: self.verbose };
         Session::open(Router::new(), &options, self.screen).await

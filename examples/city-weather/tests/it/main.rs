@@ -1,5 +1,7 @@
 //! City weather as a client sees it, against a local service of the same shape as Open-Meteo.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so and ends")]
+
 use serde_json::{Value, json};
 use switchboard_client::{CallError, Client};
 use switchboard_testkit::canned::{self, Answer, Request};
