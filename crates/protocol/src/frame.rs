@@ -90,7 +90,18 @@ impl<'a> Frame<'a> {
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
             return Err(refuse_array(bytes));
         }
-        let wire: Wire<'a> = serde_json::from_slice(bytes).map_err(|error| refuse_text(bytes, &error))?;
+        serde_json::from_slice(bytes).map_err(|error| refuse_text(bytes, &error)).and_then(Self::sort)
+    }
+
+    /// Splits one message that is known to be UTF-8.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn decode_text(text: &'a str) -> Result<Self, FrameError> {
+        serde_json::from_str(text).map_err(|error| refuse_text(text.as_bytes(), &error)).and_then(Self::sort)
+    }
+
+    fn sort(wire: Wire<'a>) -> Result<Self, FrameError> {
         let answerable = wire.result.is_none() && wire.error.is_none();
         let id = match wire.id.map(|raw| serde_json::from_str::<RequestId>(raw.get())) {
             None => None,

@@ -110,7 +110,7 @@ impl Pending {
 ///     .unwrap();
 /// let sent = session.poll_transmit().unwrap().len();
 /// session.handle_transmitted(sent);
-/// session.handle_message(now, br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+/// session.handle_message(now, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
 /// let Some(Event::Ended { id: ended, end: End::Result(result) }) = session.poll_event() else {
 ///     panic!("no answer")
 /// };

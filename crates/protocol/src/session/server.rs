@@ -58,7 +58,7 @@ pub struct ServerCounters {
 /// use switchboard_protocol::frame::encode_raw_result;
 ///
 /// let mut session = ServerSession::new(ServerLimits::default());
-/// let line = br#"{"jsonrpc":"2.0","id":"a","method":"x/ping"}"#;
+/// let line = r#"{"jsonrpc":"2.0","id":"a","method":"x/ping"}"#;
 /// let Incoming::Request(request) = session.handle_message(line) else { panic!("a request") };
 /// assert!(session.respond(&request.id, |id, out| encode_raw_result(out, id, b"{}")));
 /// assert_eq!(session.poll_transmit(), Some(&b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{}}\n"[..]));
@@ -87,8 +87,8 @@ impl ServerSession {
     }
 
     /// Takes one line of the client, without its line end. Empty lines are nothing.
-    pub fn handle_message<'a>(&mut self, line: &'a [u8]) -> Incoming<'a> {
-        match Frame::decode(line) {
+    pub fn handle_message<'a>(&mut self, line: &'a str) -> Incoming<'a> {
+        match Frame::decode_text(line) {
             Ok(frame) => {
                 self.complained = false;
                 match frame {
@@ -100,7 +100,7 @@ impl ServerSession {
                     }
                 }
             }
-            Err(_) if line.iter().all(u8::is_ascii_whitespace) => Incoming::Nothing,
+            Err(_) if line.bytes().all(|byte| byte.is_ascii_whitespace()) => Incoming::Nothing,
             Err(refused) => {
                 self.handle_refused(line, &refused);
                 Incoming::Nothing
@@ -113,7 +113,7 @@ impl ServerSession {
     pub fn handle_invalid_utf8(&mut self, line: &[u8]) {
         let error = ProtocolError::parse_error("The message is not valid UTF-8");
         let readable = String::from_utf8_lossy(line);
-        match Frame::decode(readable.as_bytes()) {
+        match Frame::decode_text(&readable) {
             Ok(Frame::Request(request)) if !self.open.contains(&request.id) => {
                 self.send_error(Some(&request.id), &error);
             }
@@ -168,7 +168,7 @@ impl ServerSession {
 
     /// Answers what may have been a request. Text without a readable id is answered once, until
     /// something readable comes: two peers must not throw errors at each other for ever.
-    fn handle_refused(&mut self, line: &[u8], refused: &FrameError) {
+    fn handle_refused(&mut self, line: &str, refused: &FrameError) {
         let silent = match refused.id {
             Some(_) => !refused.answerable,
             None => !refused.answerable || self.complained || may_be_answer(line),
@@ -242,7 +242,6 @@ impl ServerSession {
 }
 
 /// Whether broken text looks like a response. Those are never answered.
-fn may_be_answer(line: &[u8]) -> bool {
-    let has = |member: &[u8]| memchr::memmem::find(line, member).is_some();
-    (has(b"\"result\"") || has(b"\"error\"")) && !has(b"\"method\"")
+fn may_be_answer(line: &str) -> bool {
+    (line.contains("\"result\"") || line.contains("\"error\"")) && !line.contains("\"method\"")
 }

@@ -128,10 +128,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
     }
 
     fn take_line(&mut self, line: &Bytes, cx: &mut Context<'_>) {
-        if std::str::from_utf8(line).is_err() {
-            return self.session.handle_invalid_utf8(line);
-        }
-        match self.session.handle_message(line) {
+        let Ok(text) = std::str::from_utf8(line) else { return self.session.handle_invalid_utf8(line) };
+        match self.session.handle_message(text) {
             Incoming::Request(request) => self.run(request, line, cx),
             Incoming::Cancel(id) => self.work.cancel(&id),
             Incoming::Nothing => {}

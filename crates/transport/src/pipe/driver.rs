@@ -137,10 +137,9 @@ fn handle_lines(shared: &Shared, lines: &mut Lines) -> Result<(), Disconnected> 
 fn handle_line(shared: &Shared, line: &Bytes) {
     {
         let mut state = shared.lock();
-        if std::str::from_utf8(line).is_ok() {
-            state.session.handle_message(Instant::now().into_std(), line);
-        } else {
-            state.session.handle_invalid_utf8(line);
+        match std::str::from_utf8(line) {
+            Ok(text) => state.session.handle_message(Instant::now().into_std(), text),
+            Err(_) => state.session.handle_invalid_utf8(line),
         }
     }
     deliver(shared);

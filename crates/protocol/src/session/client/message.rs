@@ -20,11 +20,11 @@ enum Owner {
 
 impl ClientSession {
     /// Takes one line of the server, without its line end. Empty lines are nothing.
-    pub fn handle_message(&mut self, now: Instant, line: &[u8]) {
-        if line.iter().all(u8::is_ascii_whitespace) {
+    pub fn handle_message(&mut self, now: Instant, line: &str) {
+        if line.bytes().all(|byte| byte.is_ascii_whitespace()) {
             return;
         }
-        match Frame::decode(line) {
+        match Frame::decode_text(line) {
             Ok(Frame::Response(response)) => self.handle_response(response),
             Ok(Frame::Notification(notification)) => self.handle_notification(now, &notification),
             Ok(Frame::Request(request)) => {
@@ -40,7 +40,7 @@ impl ClientSession {
     pub fn handle_invalid_utf8(&mut self, line: &[u8]) {
         let readable = String::from_utf8_lossy(line);
         let message = "The server's message is not valid UTF-8";
-        if let Ok(Frame::Response(ResponseFrame { id: Some(id), .. })) = Frame::decode(readable.as_bytes())
+        if let Ok(Frame::Response(ResponseFrame { id: Some(id), .. })) = Frame::decode_text(&readable)
             && let Owner::Open(id) = self.owner(&id)
         {
             self.end(id, End::Malformed(message.into()));
@@ -166,14 +166,14 @@ impl ClientSession {
     }
 
     /// What is no message: a broken answer ends its exchange, anything else is noise.
-    fn handle_refused(&mut self, line: &[u8], refused: FrameError) {
+    fn handle_refused(&mut self, line: &str, refused: FrameError) {
         let owner = refused.id.as_ref().map(|id| self.owner(id));
         let message = refused.error.message;
         match owner {
             Some(Owner::Open(id)) if !refused.answerable => self.end(id, End::Malformed(message)),
             Some(Owner::Ended) if !refused.answerable => self.counters.late += 1,
             Some(_) => self.fault(PeerFault::Malformed(message)),
-            None => self.noise.record(line),
+            None => self.noise.record(line.as_bytes()),
         }
     }
 

@@ -51,7 +51,7 @@ impl Player {
             "cancel" => {
                 self.session.cancel(self.ids[rest.parse::<usize>().unwrap() - 1], "not needed");
             }
-            "server" | "both" => self.session.handle_message(self.now, rest.as_bytes()),
+            "server" | "both" => self.session.handle_message(self.now, rest),
             "latin1" => self.session.handle_invalid_utf8(&latin1(rest)),
             "@" => {
                 self.now = self.start + Duration::from_secs(rest.parse().unwrap());

@@ -20,7 +20,7 @@ fn the_server_plays_its_transcripts() {
             match verb {
                 "limit" => session = ServerSession::new(ServerLimits { open: rest.parse().unwrap() }),
                 "latin1" => session.handle_invalid_utf8(&latin1(rest)),
-                "client" => incoming = describe(&session.handle_message(rest.as_bytes())),
+                "client" => incoming = describe(&session.handle_message(rest)),
                 "request" | "cancel" => {
                     assert_eq!(std::mem::take(&mut incoming), format!("{verb} {rest}"), "{place}");
                 }
