@@ -4,6 +4,7 @@
 //! capabilities) is a slice of those bytes and never copied. It does not know HTTP, and it does not run
 //! anything. Where to look next: `server.rs` dispatches it, `extract` reads it.
 
+mod cut;
 mod decode;
 
 pub(crate) use decode::supported;

@@ -29,7 +29,6 @@ pub struct Http {
     pub(crate) server: Server,
     pub(crate) allowed: Allowed,
     pub(crate) path: Option<String>,
-    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "only the listener asks"))]
     pub(crate) single_replica: bool,
 }
 
@@ -70,6 +69,28 @@ impl Http {
     }
 
     /// A tower service for one route.
+    ///
+    /// ```
+    /// use http_body_util::Full;
+    /// use switchboard_server::Server;
+    /// use tower_service::Service;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut service = Server::builder("demo", "1.0.0").build(())?.http().into_service();
+    /// let body = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{
+    ///     "io.modelcontextprotocol/protocolVersion":"2026-07-28",
+    ///     "io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    /// let request = http::Request::post("/mcp")
+    ///     .header("host", "localhost")
+    ///     .header("content-type", "application/json")
+    ///     .header("mcp-protocol-version", "2026-07-28")
+    ///     .header("mcp-method", "server/discover")
+    ///     .body(Full::new(bytes::Bytes::from(body)))?;
+    /// assert_eq!(service.call(request).await?.status(), 200);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn into_service(self) -> HttpService {
         HttpService::new(self)

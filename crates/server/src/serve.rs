@@ -71,11 +71,16 @@ impl Http {
     /// Listens on an address and serves there, under `/mcp` unless [`Http::path`] says otherwise. Port 0
     /// takes a free one; [`Serving::local_addr`] tells which.
     ///
-    /// ```no_run
-    /// # async fn run(server: switchboard_server::Server) -> Result<(), switchboard_server::ServeError> {
-    /// let serving = server.http().bind("127.0.0.1:8000").await?;
+    /// ```
+    /// use switchboard_server::{Server, Tool};
+    ///
+    /// # async fn until_signal() {}
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Server::builder("demo", "1.0.0").tool(Tool::new("ping", async || "pong")).build(())?;
+    /// let serving = server.http().bind("127.0.0.1:0").await?;
     /// println!("listening on {}", serving.url());
-    /// serving.run_until(switchboard_server::until_signal()).await;
+    /// serving.run_until(until_signal()).await;
     /// # Ok(())
     /// # }
     /// ```

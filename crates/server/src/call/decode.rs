@@ -18,6 +18,7 @@ use switchboard_protocol::{Method, ProtocolError, RequestId, RequestMeta, Revisi
 
 use crate::ctx::Alive;
 
+use super::cut::cut;
 use super::{Call, CallMeta, Completing, Params, Refusal, Target};
 
 /// A request in one pass, its parameters typed.
@@ -130,17 +131,19 @@ impl Call {
     /// headers, `-32602`, `-32022`.
     pub fn decode_as(method: Method, body: &Bytes, extensions: Extensions) -> Result<Self, Refusal> {
         match method {
-            Method::Discover => Self::pass::<discover::Discover<'_>>(method, body, extensions),
+            Method::Discover => Self::pass::<discover::Discover<'_>>(method, (body, body), extensions),
             Method::ListTools
             | Method::ListResources
             | Method::ListResourceTemplates
-            | Method::ListPrompts => Self::pass::<request::Paginated<'_>>(method, body, extensions),
-            Method::CallTool => Self::pass::<tool::CallTool<'_>>(method, body, extensions),
-            Method::ReadResource => Self::pass::<resource::ReadResource<'_>>(method, body, extensions),
-            Method::GetPrompt => Self::pass::<GetPrompt<'_>>(method, body, extensions),
-            Method::Complete => Self::pass::<completion::Complete<'_>>(method, body, extensions),
+            | Method::ListPrompts => Self::pass::<request::Paginated<'_>>(method, (body, body), extensions),
+            Method::CallTool => Self::tool_call(body, extensions),
+            Method::ReadResource => {
+                Self::pass::<resource::ReadResource<'_>>(method, (body, body), extensions)
+            }
+            Method::GetPrompt => Self::pass::<GetPrompt<'_>>(method, (body, body), extensions),
+            Method::Complete => Self::pass::<completion::Complete<'_>>(method, (body, body), extensions),
             Method::SubscriptionsListen => {
-                Self::pass::<subscription::SubscriptionsListen<'_>>(method, body, extensions)
+                Self::pass::<subscription::SubscriptionsListen<'_>>(method, (body, body), extensions)
             }
         }
     }
@@ -190,12 +193,25 @@ impl Call {
         }
     }
 
+    /// The one request that may be large is cut at its arguments, so that they are read once.
+    fn tool_call(body: &Bytes, extensions: Extensions) -> Result<Self, Refusal> {
+        let Some(parts) = cut(body) else {
+            return Self::pass::<tool::CallTool<'_>>(Method::CallTool, (body, body), extensions);
+        };
+        let mut call = Self::pass::<tool::CallTool<'_>>(Method::CallTool, (&parts.head, body), extensions)?;
+        if let Params::CallTool(target) = &mut call.params {
+            target.arguments = Some(body.slice(parts.arguments));
+        }
+        Ok(call)
+    }
+
+    /// Reads `text`, which is the body or a part of it.
     fn pass<'a, P: IntoParams<'a>>(
         method: Method,
-        body: &'a Bytes,
+        (text, body): (&'a [u8], &Bytes),
         extensions: Extensions,
     ) -> Result<Self, Refusal> {
-        match serde_json::from_slice::<Envelope<'a, P>>(body) {
+        match serde_json::from_slice::<Envelope<'a, P>>(text) {
             Ok(envelope) if envelope.is_request_of(method) => {
                 let Envelope { id, params, .. } = envelope;
                 match params.split(body).and_then(|(params, meta)| Ok((params, check(&meta, body)?))) {

@@ -30,6 +30,7 @@ impl Allowed {
     }
 
     /// Whether any host but loopback is served.
+    #[cfg(feature = "serve")]
     pub(crate) fn names_hosts(&self) -> bool {
         !self.hosts.is_empty()
     }

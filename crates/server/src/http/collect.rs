@@ -12,7 +12,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http_body::{Body, Frame};
 use tokio::time::Sleep;
 
-/// Memory is not reserved by what a client announces beyond this.
+/// A client that announces more has to send this much before the rest is reserved.
 const FIRST_RESERVE: usize = 64 * 1024;
 
 /// Why there is no body.
@@ -48,13 +48,15 @@ pub(crate) async fn collect<B: Body>(
     if body.is_end_stream() {
         return Ok(first.copy_to_bytes(first.remaining()));
     }
-    let mut whole =
-        BytesMut::with_capacity(announced.clamp(first.remaining(), FIRST_RESERVE.max(first.remaining())));
+    let mut whole = BytesMut::with_capacity(announced.min(FIRST_RESERVE).max(first.remaining()));
     whole.put(first);
     while let Some(data) = next_data(body.as_mut(), &mut timer, timeout).await? {
         if data.remaining() > limit - whole.len() {
             drain(body, &mut timer, (limit, timeout)).await;
             return Err(CollectError::TooLarge);
+        }
+        if data.remaining() > whole.capacity() - whole.len() {
+            whole.reserve(announced.saturating_sub(whole.len()).max(data.remaining()));
         }
         whole.put(data);
     }
