@@ -35,6 +35,7 @@ use crate::turn::{Conversation, Output, Step, Turn};
 /// Runs may go on at the same time. Dropping the future of a run cancels everything that it waits for.
 pub struct Agent {
     gate: Gate,
+    absent: Vec<ServerName>,
     selector: Box<dyn Selector>,
     limits: Limits,
     journal: Journal,

@@ -95,9 +95,9 @@ pub struct Policy {
     mode: Mode,
 }
 
-/// What the policy says about a call.
+/// What the policy says about a call. Private to this module, because a permit is in it.
 #[derive(Debug)]
-pub enum Decision {
+enum Decision {
     /// It may be made.
     Allow(Permit),
     /// A person must be asked.
@@ -108,7 +108,7 @@ pub enum Decision {
 
 /// Leave to make one call, made out of exactly the call that was decided about.
 ///
-/// It cannot be copied, and only this module can make one.
+/// It cannot be copied, and only the gate gives one out.
 #[derive(Debug)]
 pub struct Permit {
     proposal: Proposal,
@@ -254,10 +254,24 @@ impl Policy {
         self.rules.iter().find(useless).map_or(Ok(()), |rule| Err(UnmatchedRule::new(rule, exposure)))
     }
 
-    /// Decides about one call: a rule that denies wins, then the most specific rule, then trust, then *ask*.
+    /// What the rules say about a tool, and which of them says it: a rule that denies wins, then the most
+    /// specific rule, then trust, then *ask*. What becomes of *ask* is up to the mode.
     #[must_use]
-    pub fn decide(&self, proposal: Proposal) -> Decision {
-        let (action, rule) = self.action(&proposal);
+    pub fn explain(&self, server: &ServerName, tool: &Tool) -> (Action, String) {
+        let matching = || self.rules.iter().filter(|rule| rule.matches(server, &tool.name));
+        let denied = matching().find(|rule| rule.action() == Action::Deny);
+        if let Some(rule) = denied.or_else(|| matching().max_by_key(|rule| rule.precedence())) {
+            return (rule.action(), format!("the rule `{rule}`"));
+        }
+        let read_only = tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true);
+        if read_only && self.trusted.contains(server) {
+            return (Action::Allow, "trust in the server, which calls the tool read-only".to_owned());
+        }
+        (Action::Ask, "the default: every tool asks".to_owned())
+    }
+
+    fn decide(&self, proposal: Proposal) -> Decision {
+        let (action, rule) = self.explain(&proposal.server, &proposal.tool);
         match (action, self.mode) {
             (Action::Deny, _) => Decision::Deny(Denial::new(&proposal, DenialReason::Rule, rule)),
             (Action::Allow, _) => Decision::Allow(Permit::new(proposal, rule)),
@@ -273,20 +287,18 @@ impl Policy {
             }
         }
     }
+}
 
-    fn action(&self, proposal: &Proposal) -> (Action, String) {
-        let matching =
-            || self.rules.iter().filter(|rule| rule.matches(&proposal.server, &proposal.tool.name));
-        let denied = matching().find(|rule| rule.action() == Action::Deny);
-        if let Some(rule) = denied.or_else(|| matching().max_by_key(|rule| rule.precedence())) {
-            return (rule.action(), format!("the rule `{rule}`"));
+/// A decision without a gate, for tests of what comes after one.
+#[cfg(test)]
+pub(crate) fn decided(policy: &Policy, proposal: Proposal) -> Result<Permit, Denial> {
+    match policy.decide(proposal) {
+        Decision::Allow(permit) => Ok(permit),
+        Decision::Deny(denial) => Err(denial),
+        Decision::Ask(approval) => {
+            let reply = approval.reply(Choice::Unanswered);
+            approval.decide(reply)
         }
-        let read_only =
-            proposal.tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) == Some(true);
-        if read_only && self.trusted.contains(&proposal.server) {
-            return (Action::Allow, "trust in the server, which calls the tool read-only".to_owned());
-        }
-        (Action::Ask, "the default: every tool asks".to_owned())
     }
 }
 

@@ -18,7 +18,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use serde_json::{Map, Value};
-use switchboard_llm::{Finish, ModelEvent, ToolCallRequest};
+use switchboard_llm::{Finish, Message, ModelEvent, ToolCallRequest};
 
 use self::question::Question;
 use self::rank::{Candidate, THRESHOLD, rank};
@@ -314,12 +314,20 @@ fn conclude(step: &Step, call: &CallRecord) -> Result<Vec<Selected>, AgentError>
         }
         (CallStatus::Denied(denial), _) => return Err(denial.clone().into()),
         _ => {
-            let message = format!("the arguments read from the question do not fit {}", call.name);
+            let message =
+                format!("the arguments read from the question do not fit {}{}", call.name, told(step));
             return Err(AgentError::new(ErrorKind::MissingArguments, message)
                 .hint("say it in other words, with values in quotation marks"));
         }
     };
     Ok(vec![Selected::Event(ModelEvent::TextDelta(text)), Selected::Event(ModelEvent::Finish(Finish::Stop))])
+}
+
+/// What a model would have been told about its last call, without the instructions to a model.
+fn told(step: &Step) -> String {
+    let Some(Message::Tool { text, .. }) = step.request.messages.last() else { return String::new() };
+    let problems: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("- ")).collect();
+    if problems.is_empty() { String::new() } else { format!(": {}", problems.join("; ")) }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ const INSTRUCTIONS: &str = "Answer the person's question. Call tools where they 
 /// Collects what an agent needs. Only the selector has no default.
 pub struct AgentBuilder {
     servers: Vec<(ServerName, Box<dyn Upstream>)>,
+    absent: Vec<ServerName>,
     selector: Box<dyn Selector>,
     policy: Policy,
     consent: Arc<dyn Consent>,
@@ -42,6 +43,7 @@ impl Agent {
     pub fn builder(selector: impl Selector + 'static) -> AgentBuilder {
         AgentBuilder {
             servers: Vec::new(),
+            absent: Vec::new(),
             selector: Box::new(selector),
             policy: Policy::default(),
             consent: Arc::new(Nobody),
@@ -69,6 +71,13 @@ impl AgentBuilder {
 
     pub(crate) fn upstream(mut self, name: ServerName, upstream: Box<dyn Upstream>) -> Self {
         self.servers.push((name, upstream));
+        self
+    }
+
+    /// A server that belongs to the configuration and is not there now. Rules about it are not errors.
+    #[must_use]
+    pub fn absent(mut self, name: ServerName) -> Self {
+        self.absent.push(name);
         self
     }
 
@@ -130,6 +139,7 @@ impl AgentBuilder {
         }
         Ok(Agent {
             gate,
+            absent: self.absent,
             selector: self.selector,
             limits: self.limits,
             journal: self.journal,

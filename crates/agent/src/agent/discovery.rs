@@ -38,7 +38,8 @@ impl Agent {
         }
         let exposure = Exposure::compile(declared);
         self.record_exposure(&exposure);
-        let absent: Vec<ServerName> = failed.into_iter().map(|(server, _)| server).collect();
+        let absent = failed.into_iter().map(|(server, _)| server).chain(self.absent.iter().cloned());
+        let absent: Vec<ServerName> = absent.collect();
         self.gate.check_rules(&exposure, &absent)?;
         Ok(Arc::new(exposure))
     }

@@ -242,7 +242,7 @@ async fn the_default_asks_nobody_and_fails_closed() {
         Agent::builder(Script::new([calls(&["s__t"])])).upstream(server("s"), upstream).build().unwrap();
     let error = agent.run("q").await.unwrap_err();
     assert_eq!((error.exit_code(), error.code()), (2, "approval_needed"));
-    assert!(error.next_action().unwrap().contains("`allow s/t`"), "{error}");
+    assert!(error.next_action().unwrap().contains("--allow s/t"), "{error}");
     assert_eq!(called.load(Ordering::SeqCst), 0);
 }
 

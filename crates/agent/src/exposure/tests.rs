@@ -1,3 +1,5 @@
+//! The compiler of tools: what is offered, under which name, with which schema.
+
 use switchboard_protocol::model::tool::decode_tool;
 
 use super::*;

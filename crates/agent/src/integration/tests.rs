@@ -1,3 +1,5 @@
+//! Results and failures against the messages that `tests/data/results.json` says.
+
 use serde::Deserialize;
 
 use super::*;

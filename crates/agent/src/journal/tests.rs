@@ -1,3 +1,5 @@
+//! The stream, its masks and its views.
+
 use super::*;
 use crate::name::CallId;
 use crate::outcome::FailureKind;

@@ -1,3 +1,5 @@
+//! Rules, approvals and what they are bound to.
+
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 

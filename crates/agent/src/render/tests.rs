@@ -1,3 +1,5 @@
+//! Layouts of structured content, and what stands first.
+
 use super::*;
 
 const CLIMATE: &str = include_str!("../../tests/data/climate.json");

@@ -16,8 +16,8 @@ pub(super) struct Filled {
     /// The words of the question that became arguments, in lower case.
     pub(super) used_words: Vec<String>,
     pub(super) used_expression: bool,
-    /// Whether the question names something that this tool has no place for.
-    pub(super) unused_names: usize,
+    /// What the question names and no argument took.
+    pub(super) unused_names: Vec<String>,
 }
 
 /// Parts of a question that are still free.
@@ -57,7 +57,8 @@ pub(super) fn fill(question: &Question, parameters: &[Parameter], own_terms: &[S
             None => {}
         }
     }
-    reader.filled.unused_names = reader.names.iter().filter(|name| name.is_name).count();
+    let unused = reader.names.iter().filter(|name| name.is_name).map(|name| name.text.clone());
+    reader.filled.unused_names = unused.collect();
     reader.filled
 }
 

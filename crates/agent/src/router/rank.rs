@@ -21,6 +21,9 @@ pub(super) const THRESHOLD: f32 = 0.34;
 /// What a word counts that stands only in the description or the parameters.
 const WEAKER_FIELD: f32 = 0.6;
 
+/// What a word counts of which the tool only speaks in a broader sense.
+const BROADER_TERM: f32 = 0.5;
+
 /// Times that the words of a name and of a title stand in the document, to make them weigh more.
 const NAME_WEIGHT: usize = 3;
 const TITLE_WEIGHT: usize = 2;
@@ -89,11 +92,17 @@ impl Fields {
         words.join(" ")
     }
 
-    fn weight(&self, term: &String) -> f32 {
-        if self.name.contains(term) || self.title.contains(term) {
+    fn weight(&self, term: &str) -> f32 {
+        let holds = |terms: &[String], wanted: &str| terms.iter().any(|term| term == wanted);
+        let speaks = |wanted: &str| {
+            holds(&self.name, wanted) || holds(&self.title, wanted) || holds(&self.rest, wanted)
+        };
+        if holds(&self.name, term) || holds(&self.title, term) {
             1.0
-        } else if self.rest.contains(term) {
+        } else if holds(&self.rest, term) {
             WEAKER_FIELD
+        } else if words::broader(term).any(speaks) {
+            BROADER_TERM
         } else {
             0.0
         }
@@ -107,6 +116,9 @@ pub(super) fn rank<'a>(question: &Question, tools: &'a [ExposedTool]) -> Vec<Can
     let engine =
         SearchEngineBuilder::<usize, u32, Terms>::with_tokenizer_and_documents(Terms, documents).build();
     let mut query: Vec<String> = question.terms().into_iter().map(|(_, term)| term).collect();
+    let broader: Vec<String> =
+        query.iter().flat_map(|term| words::broader(term)).map(str::to_owned).collect();
+    query.extend(broader);
     if question.expression.is_some() {
         query.push(words::CALCULATE.to_owned());
     }
@@ -149,7 +161,10 @@ fn candidate<'a>(question: &Question, tool: &'a ExposedTool, fields: &Fields, bm
     let share = if speaks && total > 0.0 { covered / total } else { 0.0 };
     let mut score = bm25 * (0.5 + share) * (1.0 + name_share(fields, &terms) / 4.0);
     score *= MISSING.powi(i32::try_from(filled.missing.len()).unwrap_or(i32::MAX));
-    score *= UNUSED_NAME.powi(i32::try_from(filled.unused_names).unwrap_or(i32::MAX));
+    // A name that is a word of the tool, such as CO2, has its place.
+    let foreign = |name: &&String| words::terms(name).iter().all(|term| fields.weight(term) == 0.0);
+    let unused = filled.unused_names.iter().filter(foreign).count();
+    score *= UNUSED_NAME.powi(i32::try_from(unused).unwrap_or(i32::MAX));
     if filled.used_expression {
         score *= EXPRESSION;
     }

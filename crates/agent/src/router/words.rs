@@ -85,6 +85,12 @@ const CONCEPTS: &[(&str, &[&str])] = &[
     ("radian", &["radian", "radians", "rad"]),
 ];
 
+/// Broad terms, with what a tool that speaks of them also speaks of, if less surely.
+const BROAD: &[(&str, &[&str])] = &[(
+    "weather",
+    &["temperature", "humidity", "rain", "wind", "snow", "snowy", "sunny", "cloudy", "storm", "stormy"],
+)];
+
 /// The term that an arithmetic expression in a question stands for.
 pub(super) const CALCULATE: &str = "calculate";
 
@@ -127,6 +133,11 @@ pub(super) fn term(word: &str) -> Option<String> {
 /// The terms of a text, in order, each as often as it stands there.
 pub(crate) fn terms(text: &str) -> Vec<String> {
     split(text).into_iter().flat_map(terms_of).collect()
+}
+
+/// The broad terms that a term is a part of.
+pub(super) fn broader(term: &str) -> impl Iterator<Item = &'static str> {
+    BROAD.iter().filter(move |(_, parts)| parts.contains(&term)).map(|(broad, _)| *broad)
 }
 
 pub(super) fn is_stop_word(word: &str) -> bool {

@@ -1,3 +1,5 @@
+//! Runs of an agent, from the question to the answer or to the exit code.
+
 use serde_json::value::RawValue;
 use switchboard_agent::journal::{Event, Execution, Integration, ResultEvent, WireDirection};
 use switchboard_agent::{AgentError, Interrupt, Router};
