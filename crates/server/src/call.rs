@@ -22,11 +22,11 @@ use switchboard_protocol::model::completion::{CompletionContext, CompletionRefer
 use switchboard_protocol::model::notification::LoggingLevel;
 use switchboard_protocol::model::subscription::SubscriptionFilter;
 use switchboard_protocol::trace::TraceContext;
+use switchboard_protocol::uri_template;
 use switchboard_protocol::{Method, ProgressToken, ProtocolError, RequestId, RequestMeta, Revision};
 
 use crate::ctx::Alive;
 use crate::entry::Bound;
-use crate::extract::Matched;
 use crate::outbox::Outbox;
 use crate::reply::Reply;
 use crate::rounds::OpenRound;
@@ -52,7 +52,7 @@ pub struct Call {
     /// What the call was bound to when it was dispatched.
     pub(crate) bound: Option<Arc<Bound>>,
     /// The variables of the URI template that matched.
-    pub(crate) vars: Matched,
+    pub(crate) vars: uri_template::Vars,
     /// Ends with the call.
     pub(crate) alive: Alive,
 }

@@ -41,6 +41,7 @@ macro_rules! handler {
         #[allow(
             non_snake_case,
             unused_variables,
+            unused_mut,
             reason = "a parameter is named after its type, and arity 0 has none"
         )]
         impl<F, Fut, R, S, K, $($name,)*> Handler<($($name,)*), S, K> for F

@@ -28,7 +28,6 @@ mod seal;
 mod serve;
 mod server;
 mod stdio;
-mod template;
 mod tool;
 
 pub use build::{BuildError, Builder};

@@ -209,10 +209,10 @@ fn enter(exposed: &Exposed, mut call: Call) -> Route {
         return refuse(error, Origin::Transport);
     }
     call.bound = Some(Arc::clone(&exposed.bound));
-    if exposed.bound.entry.rounds {
-        if let Err(reply) = rounds::open(&mut call, &exposed.bound) {
-            return Route::Ready(reply);
-        }
+    if exposed.bound.entry.rounds
+        && let Err(reply) = rounds::open(&mut call, &exposed.bound)
+    {
+        return Route::Ready(reply);
     }
     let future = match &exposed.service {
         None => exposed.run.run(call),

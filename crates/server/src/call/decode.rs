@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use switchboard_protocol::frame::{Frame, RequestFrame};
 use switchboard_protocol::method;
 use switchboard_protocol::model::{completion, discover, request, resource, subscription, tool};
-use switchboard_protocol::{Method, ProtocolError, RequestId, RequestMeta, Revision};
+use switchboard_protocol::{Method, ProtocolError, RequestId, RequestMeta, Revision, uri_template};
 
 use crate::ctx::Alive;
 
@@ -254,7 +254,7 @@ impl Call {
             outbox: None,
             round: None,
             bound: None,
-            vars: Vec::new(),
+            vars: uri_template::Vars::new(),
             alive: Alive::default(),
         }
     }

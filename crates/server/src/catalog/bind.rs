@@ -12,6 +12,7 @@ use switchboard_protocol::http::param_headers::ParamHeaders;
 use switchboard_protocol::model;
 use switchboard_protocol::model::prompt::PromptArgument;
 use switchboard_protocol::model::tool::ToolAnnotations;
+use switchboard_protocol::uri_template::UriTemplate;
 
 use crate::entry::{Bound, Cache, Core, Entry};
 use crate::handler::{Erased, Run, with_state};
@@ -20,7 +21,6 @@ use crate::needs::Needs;
 use crate::prompt::Prompt;
 use crate::resource::{Completer, Resource};
 use crate::schema::{ArgumentSchema, no_arguments};
-use crate::template::UriTemplate;
 use crate::tool::Tool;
 
 /// One exposed thing.

@@ -68,7 +68,7 @@ impl<S: Send + Sync + 'static> Items<S> {
     }
 
     /// One more.
-    pub fn add(mut self, item: impl Expose<S>) -> Self {
+    pub fn with(mut self, item: impl Expose<S>) -> Self {
         item.expose(&mut self);
         self
     }

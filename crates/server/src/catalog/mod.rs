@@ -87,7 +87,7 @@ impl Catalog {
     /// # Errors
     /// What is wrong with the item; nothing has changed then.
     pub fn insert(&self, item: impl Expose<()>) -> Result<(), BuildError> {
-        self.insert_all(Items::new().add(item))
+        self.insert_all(Items::new().with(item))
     }
 
     /// Adds several items in one change, each in the place of the one with the same name.

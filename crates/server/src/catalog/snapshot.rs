@@ -10,6 +10,7 @@ use switchboard_protocol::model::capability::{
     ListCapability, ResourcesCapability, ServerCapabilities, Settings,
 };
 use switchboard_protocol::model::subscription::SubscriptionFilter;
+use switchboard_protocol::uri_template::Vars;
 use switchboard_protocol::{Method, ProtocolError};
 
 use super::bind::Exposed;
@@ -18,7 +19,6 @@ use super::{Bindings, Changed, Facts};
 use crate::build::BuildError;
 use crate::bus::Change;
 use crate::call::supported;
-use crate::extract::Matched;
 
 /// One generation.
 pub(crate) struct Snapshot {
@@ -46,7 +46,7 @@ impl fmt::Debug for Snapshot {
 /// A resource that was found, and the variables of its template.
 pub(crate) struct Found<'a> {
     pub(crate) exposed: &'a Arc<Exposed>,
-    pub(crate) vars: Matched,
+    pub(crate) vars: Vars,
 }
 
 impl Snapshot {
@@ -124,7 +124,7 @@ impl Snapshot {
     /// The resource at a URI: a fixed one wins over templates, an earlier template over a later one.
     pub(crate) fn resource(&self, uri: &str) -> Option<Found<'_>> {
         if let Some(exposed) = self.resources.get(uri) {
-            return Some(Found { exposed, vars: Matched::new() });
+            return Some(Found { exposed, vars: Vars::new() });
         }
         self.bindings.templates.iter().find_map(|exposed| {
             let vars = exposed.template.as_ref()?.matches(uri)?;

@@ -34,7 +34,7 @@ impl<S: Sync, T: DeserializeOwned + JsonSchema + Send> FromCall<S> for Args<T> {
 fn take<T: DeserializeOwned>(call: &Call) -> Result<Args<T>, Rejection> {
     let text = argument_text(call);
     if let Some(rejection) = call.bound()?.entry.schema.as_ref().and_then(|schema| schema.check(text)) {
-        return Err(refuse_arguments(call.method, rejection));
+        return Err(refuse_arguments(call.method, &rejection));
     }
     serde_json::from_slice(text).map(Args).map_err(|_| explain::<T>(call, text))
 }
@@ -51,7 +51,7 @@ fn explain<T: DeserializeOwned>(call: &Call, text: &[u8]) -> Rejection {
         .ok()
         .and_then(|bound| bound.entry.schema.as_ref())
         .and_then(|schema| schema.explain(text));
-    refuse_arguments(call.method, by_schema.unwrap_or_else(|| by_decoder::<T>(text)))
+    refuse_arguments(call.method, &by_schema.unwrap_or_else(|| by_decoder::<T>(text)))
 }
 
 fn by_decoder<T: DeserializeOwned>(text: &[u8]) -> String {
@@ -81,7 +81,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
 
 /// Bad arguments are a result that the model can act on; a prompt has only the error
 /// [spec: server/tools, Error Handling; server/prompts, Error Handling].
-fn refuse_arguments(method: Method, what: String) -> Rejection {
+fn refuse_arguments(method: Method, what: &str) -> Rejection {
     match method {
         Method::CallTool => ToolError::say(format!("Invalid arguments\n{what}")).into(),
         _ => ProtocolError::invalid_params(format!("Invalid arguments: {what}")).into(),

@@ -25,7 +25,6 @@ use crate::rounds::Questions;
 
 pub use args::Args;
 pub use state::{CallerId, Extension, FromRef, Principal, State};
-pub(crate) use vars::Matched;
 pub use vars::Vars;
 
 /// A parameter of a handler.

@@ -9,6 +9,7 @@ use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use switchboard_protocol::ProtocolError;
+use switchboard_protocol::uri_template::VarValue;
 
 use super::{FromCall, Rejection};
 use crate::call::Call;
@@ -18,16 +19,13 @@ use crate::needs::Needs;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vars<T>(pub T);
 
-/// The variables of a matched template, by name.
-pub(crate) type Matched = Vec<(String, Vec<String>)>;
-
 impl<S: Sync, T: DeserializeOwned + Send> FromCall<S> for Vars<T> {
     fn describe(needs: &mut Needs) {
         needs.variables(std::any::type_name::<T>());
     }
 
     fn from_call(call: &Call, _state: &S) -> impl Future<Output = Result<Self, Rejection>> + Send {
-        let pairs = call.vars.iter().map(|(name, values)| (name.as_str(), Text(values)));
+        let pairs = call.vars.iter().map(|(name, values)| (name, Text(values)));
         let decoded = T::deserialize(MapDeserializer::<_, de::value::Error>::new(pairs));
         ready(decoded.map(Self).map_err(|fault| {
             // A URI that does not fit the variables' types is the URI of no resource.
@@ -41,15 +39,19 @@ impl<S: Sync, T: DeserializeOwned + Send> FromCall<S> for Vars<T> {
     }
 }
 
-/// The values of one variable: one, or several where the template explodes a list.
+/// The value of one variable: a text, or several where the template explodes a list.
 #[derive(Clone, Copy)]
-struct Text<'a>(&'a [String]);
+struct Text<'a>(&'a VarValue);
 
 impl<'a> Text<'a> {
     fn one(self) -> Cow<'a, str> {
         match self.0 {
-            [only] => Cow::Borrowed(only),
-            several => Cow::Owned(several.join(",")),
+            VarValue::Text(text) => Cow::Borrowed(text),
+            VarValue::List(texts) => Cow::Owned(texts.join(",")),
+            VarValue::Pairs(pairs) => {
+                let pairs: Vec<String> = pairs.iter().map(|(name, text)| format!("{name}={text}")).collect();
+                Cow::Owned(pairs.join(","))
+            }
         }
     }
 }
@@ -107,7 +109,24 @@ impl<'de> Deserializer<'de> for Text<'de> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-        visitor.visit_seq(SeqDeserializer::new(self.0.iter().map(|text| Text(std::slice::from_ref(text)))))
+        match self.0 {
+            VarValue::List(texts) => {
+                visitor.visit_seq(SeqDeserializer::new(texts.iter().map(String::as_str)))
+            }
+            VarValue::Text(_) | VarValue::Pairs(_) => {
+                visitor.visit_seq(SeqDeserializer::new(std::iter::once(self)))
+            }
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        match self.0 {
+            VarValue::Pairs(pairs) => {
+                let pairs = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+                visitor.visit_map(MapDeserializer::new(pairs))
+            }
+            VarValue::Text(_) | VarValue::List(_) => self.deserialize_any(visitor),
+        }
     }
 
     parsed! {
@@ -128,6 +147,6 @@ impl<'de> Deserializer<'de> for Text<'de> {
     }
 
     forward_to_deserialize_any! {
-        str string bytes byte_buf unit unit_struct tuple tuple_struct map struct identifier ignored_any
+        str string bytes byte_buf unit unit_struct tuple tuple_struct struct identifier ignored_any
     }
 }

@@ -97,10 +97,10 @@ impl Questions {
     /// Renames the question. Of several questions, the names stay as they are.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
-        if self.asked.len() == 1 {
-            if let Some((_, request)) = self.asked.pop_first() {
-                self.asked.insert(key.into(), request);
-            }
+        if self.asked.len() == 1
+            && let Some((_, request)) = self.asked.pop_first()
+        {
+            self.asked.insert(key.into(), request);
         }
         self
     }

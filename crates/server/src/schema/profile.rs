@@ -76,19 +76,19 @@ struct Inliner<'a> {
 impl Inliner<'_> {
     fn schema(&mut self, schema: &mut Map<String, Value>) {
         let name = schema.get("$ref").and_then(Value::as_str).and_then(definition_name);
-        if let Some(name) = name.filter(|name| !self.recursive.contains(*name)) {
-            if let Some(Value::Object(definition)) = self.definitions.get(name) {
-                schema.remove("$ref");
-                for (keyword, value) in definition {
-                    // What stands beside the reference is about this place: it wins.
-                    schema.entry(keyword.clone()).or_insert_with(|| value.clone());
-                }
-                if self.budget > 0 {
-                    self.budget -= 1;
-                    self.schema(schema);
-                }
-                return;
+        if let Some(name) = name.filter(|name| !self.recursive.contains(*name))
+            && let Some(Value::Object(definition)) = self.definitions.get(name)
+        {
+            schema.remove("$ref");
+            for (keyword, value) in definition {
+                // What stands beside the reference is about this place: it wins.
+                schema.entry(keyword.clone()).or_insert_with(|| value.clone());
             }
+            if self.budget > 0 {
+                self.budget -= 1;
+                self.schema(schema);
+            }
+            return;
         }
         children(schema, &mut |child| {
             if self.budget > 0 {
@@ -175,10 +175,10 @@ fn optional(schema: &mut Map<String, Value>) {
     let required: Vec<Value> = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
     for (name, property) in properties {
-        if let Value::Object(property) = property {
-            if !required.iter().any(|required| required == name) {
-                not_null(property);
-            }
+        if let Value::Object(property) = property
+            && !required.iter().any(|required| required == name)
+        {
+            not_null(property);
         }
     }
 }

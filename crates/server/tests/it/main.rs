@@ -1,0 +1,19 @@
+//! The server library, from its seam: calls in, messages out.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so and ends")]
+#![expect(clippy::needless_pass_by_value, reason = "what json! makes is handed on as it is")]
+
+mod build;
+mod calls;
+mod catalog;
+mod decode;
+mod endpoint;
+mod http;
+mod listen;
+mod origin;
+mod rounds;
+mod shutdown;
+mod speech;
+mod stdio;
+mod tools;
+mod user_code;
