@@ -258,22 +258,19 @@ fn numbers(candidate: &Candidate<'_>) -> String {
 fn no_tool_fits(candidates: &[Candidate<'_>]) -> AgentError {
     let mut message =
         "no tool fits the words of the question, and the router is no language model".to_owned();
+    let speaking: Vec<&Candidate<'_>> =
+        candidates.iter().filter(|candidate| candidate.score > 0.0).take(NAMED).collect();
     if candidates.is_empty() {
         message.push_str("; there are no tools");
+    } else if speaking.is_empty() {
+        message.push_str(&format!("; none of the {} tools speaks of any of them", candidates.len()));
     } else {
-        let closest: Vec<String> = candidates
-            .iter()
-            .take(NAMED)
-            .map(|candidate| {
-                let (server, tool) = (candidate.tool.server(), visible::line(&candidate.tool.tool().name));
-                format!("{server}/{tool} ({})", numbers(candidate))
-            })
-            .collect();
-        let least = THRESHOLD * 100.0;
-        message.push_str(&format!(
-            "; the closest, where at least {least:.0} % is needed: {}",
-            closest.join(", ")
-        ));
+        let closest = speaking.into_iter().map(|candidate| {
+            let (server, tool) = (candidate.tool.server(), visible::line(&candidate.tool.tool().name));
+            format!("{server}/{tool} ({})", numbers(candidate))
+        });
+        let (closest, least) = (closest.collect::<Vec<_>>().join(", "), THRESHOLD * 100.0);
+        message.push_str(&format!("; the closest, where at least {least:.0} % is needed: {closest}"));
     }
     AgentError::new(ErrorKind::NoToolFits, message).hint(
         "use the words of a tool's description, or give a language model with --base-url or OPENAI_API_KEY",

@@ -71,6 +71,8 @@ fn whoever_is_not_picked_is_told_with_its_scores() {
     ));
     assert_eq!(error.exit_code(), 7);
     assert!(error.message().contains("station/get_climate (score "), "{error}");
+    let error = no_tool_fits(&rank(&Question::read("Tell me a joke"), exposure.tools()));
+    assert!(error.message().ends_with("none of the 4 tools speaks of any of them"), "{error}");
     assert!(no_tool_fits(&[]).message().ends_with("there are no tools"));
 }
 
