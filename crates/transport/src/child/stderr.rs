@@ -36,15 +36,23 @@ impl Tail {
         kept.extend(bytes);
     }
 
-    /// As text; a character that was cut off at the beginning, and whatever is no UTF-8, is replaced.
+    /// As text; whatever is no UTF-8 is replaced. A character that the bound has cut is left out.
     pub(super) fn text(&self) -> String {
-        String::from_utf8_lossy(self.lock().make_contiguous()).into_owned()
+        let mut kept = self.lock();
+        let bytes = &*kept.make_contiguous();
+        let cut = if bytes.len() < self.limit { 0 } else { continuation(bytes) };
+        String::from_utf8_lossy(&bytes[cut..]).into_owned()
     }
 
     // Nothing panics while it holds the lock, so a poisoned one is sound.
     fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How many bytes at the beginning belong to a character that began before.
+fn continuation(bytes: &[u8]) -> usize {
+    bytes.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count()
 }
 
 /// Reads until the end.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use serde_json::json;
 use switchboard_protocol::frame::encode_request;
 use switchboard_protocol::session::{End, Opening};
@@ -10,22 +11,14 @@ use switchboard_transport::{Disconnected, Lines, Pipe, PipeClient, PipeOptions};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::processes::{PATIENCE, eventually, exists, runs};
+use crate::data::rows;
+use crate::processes::{PATIENCE, Stubborn, eventually, exists, runs, stubborn};
 
 const QUICK: Shutdown = Shutdown {
     leave: Duration::from_millis(300),
     terminate: Duration::from_millis(300),
     kill: Duration::from_secs(5),
 };
-
-/// Servers that are hard to get rid of. Each prints the id of the process that matters.
-const STUBBORN: &[(&str, &str)] = &[
-    ("obeys the end of its input", "echo $$; cat"),
-    ("launcher: the real server is a grandchild", "sleep 1000 & echo $!; wait"),
-    ("ignores SIGTERM", "trap '' TERM; echo $$; while :; do sleep 1000; done"),
-    ("ignores the end of its input", "echo $$; exec sleep 1000"),
-    ("a helper ignores everything but SIGKILL", "(trap '' TERM HUP INT; exec sleep 1000) & echo $!; cat"),
-];
 
 fn sh(script: &str) -> ChildCommand {
     ChildCommand::new("sh").args(["-c", script]).shutdown(QUICK)
@@ -59,8 +52,8 @@ async fn gone(name: &str, child: u32, inner: u32) {
 
 #[tokio::test]
 async fn shutdown_leaves_nothing_of_the_group() {
-    for (name, script) in STUBBORN {
-        let (pipe, child, inner) = start(script).await;
+    for Stubborn { name, script, .. } in stubborn() {
+        let (pipe, child, inner) = start(&script).await;
         drop(pipe.writer);
         timeout(PATIENCE, child.shutdown()).await.unwrap();
         assert!(!runs(inner), "{name}");
@@ -70,24 +63,24 @@ async fn shutdown_leaves_nothing_of_the_group() {
 
 #[tokio::test]
 async fn dropping_the_child_ends_it_in_the_background() {
-    for (name, script) in STUBBORN {
-        let (pipe, child, inner) = start(script).await;
+    for Stubborn { name, script, .. } in stubborn() {
+        let (pipe, child, inner) = start(&script).await;
         let id = child.id();
         drop((pipe, child));
-        gone(name, id, inner).await;
+        gone(&name, id, inner).await;
     }
 }
 
 #[test]
 fn the_end_of_the_runtime_ends_the_children() {
-    for (name, script) in STUBBORN {
+    for Stubborn { name, script, .. } in stubborn() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let (pipe, child, inner) = runtime.block_on(start(script));
+        let (pipe, child, inner) = runtime.block_on(start(&script));
         let id = child.id();
         runtime.shutdown_background();
         drop((pipe, child));
         let waiting = tokio::runtime::Runtime::new().unwrap();
-        waiting.block_on(eventually(name, || !runs(inner) && !runs(id)));
+        waiting.block_on(eventually(&name, || !runs(inner) && !runs(id)));
     }
 }
 
@@ -131,6 +124,17 @@ fn answering(before: &str) -> String {
     )
 }
 
+#[derive(Deserialize)]
+struct Noisy {
+    name: String,
+    before: String,
+    tail: String,
+}
+
+fn noisy() -> Vec<Noisy> {
+    rows(include_str!("../data/noisy_stderr.json"), "servers")
+}
+
 async fn call(client: &PipeClient) -> End {
     let opening = Opening { total: Some(PATIENCE), ..Opening::default() };
     let exchange =
@@ -140,25 +144,15 @@ async fn call(client: &PipeClient) -> End {
 
 #[tokio::test]
 async fn text_on_stderr_neither_blocks_nor_fails_a_call() {
-    for (name, before, tail) in [
-        ("256 KiB before the answer", "stderr.write('x' * 262143 + '\\n'); stderr.flush()", "x\n"),
-        ("10 MiB without a line end", "stderr.write('y' * 10485760); stderr.flush()", "y"),
-        ("invalid UTF-8", "os.write(2, b'caf\\xe9 \\xff\\n')", "caf\u{fffd} \u{fffd}\n"),
-        ("closed at once", "os.close(2) if id == 1 else None", ""),
-        (
-            "errors that are none",
-            "print('ERROR: all is well', file=stderr, flush=True)",
-            "ERROR: all is well\n",
-        ),
-    ] {
-        let (client, child) = python(&answering(before)).connect(PipeOptions::default()).unwrap();
+    for Noisy { name, before, tail } in noisy() {
+        let (client, child) = python(&answering(&before)).connect(PipeOptions::default()).unwrap();
         for _ in 0..2 {
             let end = call(&client).await;
             assert!(matches!(end, End::Result(_)), "{name}: {end:?}");
         }
         timeout(PATIENCE, child.shutdown()).await.unwrap();
         let stderr = child.stderr();
-        assert!(stderr.ends_with(tail), "{name}: {:?}", stderr.chars().rev().take(40).collect::<String>());
+        assert!(stderr.ends_with(&tail), "{name}: {:?}", stderr.chars().rev().take(40).collect::<String>());
         assert!(stderr.len() <= 64 * 1024, "{name}: {} bytes are kept", stderr.len());
     }
 }
@@ -181,6 +175,7 @@ async fn a_crash_in_the_middle_of_a_call_says_the_status_and_the_last_words() {
     assert!(matches!(call(&client).await, End::ConnectionLost(_)));
     let status = timeout(PATIENCE, child.exited()).await.unwrap().unwrap();
     assert_eq!(status.code(), Some(41));
+    assert!(matches!(client.end(), Some(Disconnected::Exited(status)) if status.contains("41")));
     timeout(PATIENCE, child.shutdown()).await.unwrap();
     assert_eq!(child.stderr(), "out of cheese\n");
 }

@@ -1,10 +1,12 @@
 //! Framing, the client's driver, the standard streams and child processes, the last two with real
 //! processes.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so and ends")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so and ends")]
 
 #[cfg(unix)]
 mod child;
+mod data;
+mod framing;
 #[cfg(unix)]
 mod hosts;
 mod lines;

@@ -148,47 +148,6 @@ async fn the_end_of_the_stream_ends_everything_and_says_what_may_have_been_execu
 }
 
 #[tokio::test]
-async fn a_line_without_end_ends_the_connection_after_what_came_before_it() {
-    let (client, mut peer) = connect(PipeOptions { line_bytes: 300_000, ..PipeOptions::default() });
-    let (one, two, three) = (open(&client).await, open(&client).await, open(&client).await);
-    let text = "a".repeat(200_000);
-    let mut stream = format!("{}\n", json!({"jsonrpc": "2.0", "id": 1, "result": {"text": text}}));
-    stream.push_str(&format!("{}\n", json!({"jsonrpc": "2.0", "id": 2, "result": {}})));
-    peer.pipe.writer.write_all(stream.as_bytes()).await.unwrap();
-    let endless = tokio::spawn(async move {
-        let mut written = 0_usize;
-        while let Ok(count) = peer.pipe.writer.write(&[b'x'; 4096]).await {
-            written += count;
-        }
-        written
-    });
-    assert!(matches!(one.ended().await, End::Result(result) if result.get().len() > 200_000));
-    assert!(matches!(two.ended().await, End::Result(_)));
-    assert!(matches!(three.ended().await, End::ConnectionLost(Delivery::MaybeExecuted)));
-    assert_eq!(client.end(), Some(Disconnected::LineTooLong { limit: 300_000 }));
-    let written = endless.await.unwrap();
-    assert!(written < 500_000, "{written} bytes were taken from a line that has no end");
-}
-
-#[tokio::test]
-async fn characters_survive_any_cut_and_broken_ones_are_reported() {
-    let (client, mut peer) = connect(PipeOptions::default());
-    let (one, two) = (open(&client).await, open(&client).await);
-    let line = format!("{}\n", json!({"jsonrpc": "2.0", "id": 1, "result": {"description": "读取 🎉"}}));
-    for byte in line.as_bytes() {
-        peer.pipe.writer.write_all(&[*byte]).await.unwrap();
-        tokio::task::yield_now().await;
-    }
-    assert!(matches!(one.ended().await, End::Result(result) if result.get().contains("读取 🎉")));
-    peer.pipe
-        .writer
-        .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"x\":\"\xf0\x9f\"}}\n")
-        .await
-        .unwrap();
-    assert!(matches!(two.ended().await, End::Malformed(message) if message.contains("UTF-8")));
-}
-
-#[tokio::test]
 async fn a_banner_on_stdout_is_kept_for_a_person() {
     let (client, mut peer) = connect(PipeOptions::default());
     let exchange = open(&client).await;

@@ -3,8 +3,26 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Deserialize;
+
+use crate::data::rows;
+
 /// Nothing here takes longer than this; a test that hangs fails instead.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server that is hard to get rid of; it prints the id of the process that matters.
+#[derive(Deserialize)]
+pub(crate) struct Stubborn {
+    pub(crate) name: String,
+    pub(crate) script: String,
+    /// Whether the process itself ends at once.
+    #[serde(default)]
+    pub(crate) leaves: bool,
+}
+
+pub(crate) fn stubborn() -> Vec<Stubborn> {
+    rows(include_str!("../data/stubborn_servers.json"), "servers")
+}
 
 /// Waits until a condition holds that nobody can be asked to report.
 pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
