@@ -60,17 +60,11 @@ async fn run(shared: &Shared, pipe: Pipe) -> Disconnected {
             let _ = writer.shutdown().await;
             leaving = Some((Instant::now() + LAST_WORDS, Disconnected::Closed));
         }
-        let give_up = leaving.as_ref().map(|(at, _)| *at);
         tokio::select! {
             read = lines.fill(&mut reader) => match read {
                 Ok(0) => {
-                    if let Some(line) = lines.remainder() {
-                        handle_line(shared, &line);
-                    }
-                    return match leaving {
-                        Some((_, reason)) => reason,
-                        None => end_of_stream(shared).await,
-                    };
+                    lines.remainder().iter().for_each(|line| handle_line(shared, line));
+                    return end_of_stream(shared, leaving.map(|(_, reason)| reason)).await;
                 }
                 Ok(_) => if let Err(end) = handle_lines(shared, &mut lines) {
                     return end;
@@ -92,15 +86,19 @@ async fn run(shared: &Shared, pipe: Pipe) -> Disconnected {
                 shared.lock().session.handle_timeout(Instant::now().into_std());
                 deliver(shared);
             }
-            () = until(give_up) => if let Some((_, reason)) = leaving {
+            () = until(leaving.as_ref().map(|(at, _)| *at)) => if let Some((_, reason)) = leaving {
                 return reason;
             },
         }
     }
 }
 
-/// A process closes its streams a moment before its status can be had, which says more.
-async fn end_of_stream(shared: &Shared) -> Disconnected {
+/// Why the stream has ended. A process closes its streams a moment before its status can be had,
+/// which says more than that, and more than an error of writing to it.
+async fn end_of_stream(shared: &Shared, leaving: Option<Disconnected>) -> Disconnected {
+    if leaving == Some(Disconnected::Closed) {
+        return Disconnected::Closed;
+    }
     let status = async {
         loop {
             let (exit, has_process) = {
@@ -113,7 +111,8 @@ async fn end_of_stream(shared: &Shared) -> Disconnected {
             shared.wake.notified().await;
         }
     };
-    timeout(STATUS_WAIT, status).await.ok().flatten().unwrap_or(Disconnected::EndOfStream)
+    let status = timeout(STATUS_WAIT, status).await.ok().flatten();
+    status.or(leaving).unwrap_or(Disconnected::EndOfStream)
 }
 
 async fn until(deadline: Option<Instant>) {
