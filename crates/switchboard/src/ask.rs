@@ -34,10 +34,8 @@ impl TerminalConsent {
         self.screen.line(approval.render().trim_end());
         for _ in 0..MAX_TRIES {
             self.screen.ask(&self.screen.strong("  [y] once   [r] for this run   [n] no: "));
-            let Some(answer) = stdin::line().await else {
-                self.screen.line("");
-                return Choice::Unanswered;
-            };
+            let Some(answer) = stdin::line().await else { return Choice::Unanswered };
+            self.screen.answered();
             if let Some(choice) = read(&answer) {
                 return choice;
             }
@@ -75,7 +73,9 @@ impl Ask for TerminalAsk {
         let answer = async move {
             let _still = self.0.still();
             self.0.ask(&format!("{} ", missing.render()));
-            stdin::line().await.filter(|line| !line.trim().is_empty())
+            let answer = stdin::line().await?;
+            self.0.answered();
+            Some(answer).filter(|answer| !answer.trim().is_empty())
         };
         answer.boxed()
     }

@@ -6,10 +6,15 @@ use serde::Serialize;
 
 use crate::failure::{Exit, Failure};
 
+/// Whether a person reads the result as it comes.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// Writes a result for people, with a line end. On a terminal, control characters become visible: a tool's
 /// answer must not be able to rewrite the screen. In a pipe the text is passed on as it is.
 pub(crate) fn text(result: &str) -> Result<(), Failure> {
-    let shown = if io::stdout().is_terminal() { printable(result) } else { result.to_owned() };
+    let shown = if is_terminal() { printable(result) } else { result.to_owned() };
     write(&shown)
 }
 

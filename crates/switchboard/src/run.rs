@@ -157,5 +157,8 @@ fn report(answer: &Answer, by_model: bool, json: bool, screen: &Screen) -> Resul
             usage: answer.usage,
         });
     }
+    if screen.is_terminal() && output::is_terminal() {
+        screen.line("");
+    }
     output::text(&answer.text)
 }

@@ -4,6 +4,7 @@
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::builder::styling::{AnsiColor, Color, Style};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
@@ -20,6 +21,8 @@ pub(crate) struct Screen {
 struct Look {
     terminal: bool,
     colours: bool,
+    /// Whether the cursor stands behind a question.
+    asking: AtomicBool,
 }
 
 const RED: Style = colour(AnsiColor::Red).bold();
@@ -38,7 +41,10 @@ impl Screen {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let colours = terminal && !dumb && !set("NO_COLOR");
-        Self { bars: MultiProgress::new(), look: Arc::new(Look { terminal, colours }) }
+        Self {
+            bars: MultiProgress::new(),
+            look: Arc::new(Look { terminal, colours, asking: AtomicBool::new(false) }),
+        }
     }
 
     /// Whether stderr is a terminal, so that something that moves can be shown.
@@ -53,8 +59,9 @@ impl Screen {
 
     /// A line as it is.
     pub(crate) fn line(&self, text: &str) {
+        let start = if self.look.asking.swap(false, Ordering::Relaxed) { "\n" } else { "" };
         // There is nowhere left to report that stderr is gone.
-        let _ = self.bars.suspend(|| writeln!(io::stderr().lock(), "{text}"));
+        let _ = self.bars.suspend(|| writeln!(io::stderr().lock(), "{start}{text}"));
     }
 
     /// Something that the person should know.
@@ -88,11 +95,18 @@ impl Screen {
     }
 
     /// Writes without a line end, for a question that is answered on the same line.
+    /// [`Screen::answered`] ends it.
     pub(crate) fn ask(&self, text: &str) {
+        self.look.asking.store(true, Ordering::Relaxed);
         let _ = self.bars.suspend(|| {
             let mut stderr = io::stderr().lock();
             write!(stderr, "{text}").and_then(|()| stderr.flush())
         });
+    }
+
+    /// The person has ended the line of a question.
+    pub(crate) fn answered(&self) {
+        self.look.asking.store(false, Ordering::Relaxed);
     }
 
     /// Shows a bar until it is finished or dropped. Invisible where stderr is no terminal.

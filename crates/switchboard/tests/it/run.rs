@@ -1,13 +1,17 @@
 //! `switchboard run`: a question becomes an answer, over HTTP and over stdio.
 
-use crate::program::{Demo, over_stdio, run, run_with_stdin};
+use serde_json::json;
+use switchboard_testkit::canned;
+
+use crate::program::{Demo, command, finish, over_stdio, run, run_with_stdin};
 
 const QUESTION: &str = "How warm is it right now?";
 
-/// The temperatures that the simulated station has around this moment.
+/// The temperatures that the simulated station has around this moment, as people write them.
 fn temperatures(place: &str) -> Vec<String> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let at = |now| weather_station::api::measurements(now)[place]["Temperature"].to_string();
+    let at =
+        |now| weather_station::api::measurements(now)[place]["Temperature"].as_f64().unwrap().to_string();
     let mut around: Vec<String> = (now - 60..=now).map(at).collect();
     around.dedup();
     around
@@ -16,8 +20,8 @@ fn temperatures(place: &str) -> Vec<String> {
 /// Fails the test unless the text tells how warm it is, truly.
 fn check_true(text: &str) {
     for place in ["Indoor", "Balcony", "Bedroom"] {
-        assert!(text.contains(place), "{place} is not in:\n{text}");
-        let known = temperatures(place);
+        let known = temperatures(place).into_iter().map(|value| format!("{place} {value}"));
+        let known: Vec<String> = known.collect();
         assert!(known.iter().any(|value| text.contains(value)), "none of {known:?} is in:\n{text}");
     }
 }
@@ -109,4 +113,37 @@ fn the_trace_holds_the_journal_as_json_lines() {
     let stages: std::collections::BTreeSet<_> =
         entries.iter().map(|entry| entry["event"]["stage"].as_str().unwrap()).collect();
     assert_eq!(stages.len(), 9, "{stages:?}");
+}
+
+#[test]
+fn the_weather_of_a_city_comes_from_the_service_that_is_named() {
+    let city = canned::serve(|request| {
+        let answer = if request.target.starts_with("/v1/search") {
+            json!({ "results": [{ "name": "Paris", "country": "France", "latitude": 48.85, "longitude": 2.35 }] })
+        } else {
+            json!({ "current": {
+                "time": "2026-08-01T12:00", "temperature_2m": 11.7, "relative_humidity_2m": 71, "wind_speed_10m": 10.9,
+            } })
+        };
+        (200, answer.to_string())
+    });
+    let ran = run(&["run", "--demo", "--city-api", &city, "What is the weather in Paris in one sentence?"])
+        .expect(0);
+    assert_eq!(ran.stdout, "Paris, France: 11.7 °C, humidity 71 %, wind 10.9 km/h\n");
+}
+
+#[test]
+fn a_server_that_is_down_does_not_hide_the_others() {
+    let child = over_stdio("station").join(" ");
+    let args = ["run", "--yes", "--server", "gone=http://127.0.0.1:9/mcp", "--command", &child, QUESTION];
+    let ran = run(&args).expect(0).says(&["warning:", "gone"]);
+    check_true(&ran.stdout);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let mut child = command(["tools", "list", "--demo"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let ran = finish(child).expect(0);
+    assert_eq!(ran.stderr, "");
 }

@@ -9,12 +9,16 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::OFlags;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::json;
+use switchboard_llm::scripted::{Script, ScriptedModel};
+use switchboard_testkit::canned;
 
 use crate::program::{Ran, command, finish};
 
 /// How long a test waits for a word on the screen before it fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The binary with a terminal as its stdin and stderr; stdout stays a pipe.
 struct Terminal {
@@ -22,11 +26,13 @@ struct Terminal {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     seen: String,
+    /// How much of it was waited for already.
+    read: usize,
 }
 
 impl Terminal {
-    fn start(args: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    fn start(args: &[&str], environment: &[(&str, &str)]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let path = ptsname(&master, Vec::new()).unwrap();
@@ -38,18 +44,23 @@ impl Terminal {
             .open(path.to_str().unwrap())
             .unwrap();
         let mut command = command(args);
-        command.env("TERM", "xterm").stdin(line.try_clone().unwrap()).stderr(line).stdout(Stdio::piped());
+        command.env("TERM", "xterm").envs(environment.iter().copied());
+        command.stdin(line.try_clone().unwrap()).stderr(line).stdout(Stdio::piped());
         let child = command.spawn().unwrap();
         // The parent's copies of the line close here, so that the screen ends when the child does.
         drop(command);
         let keyboard = File::from(master);
         let screen = watch(keyboard.try_clone().unwrap());
-        Self { child, keyboard, screen, seen: String::new() }
+        Self { child, keyboard, screen, seen: String::new(), read: 0 }
     }
 
-    /// Waits until the screen shows this, and forgets everything up to it.
+    /// Waits until the screen shows this, after what was waited for before.
     fn wait_for(&mut self, words: &str) {
-        while !self.seen.contains(words) {
+        loop {
+            if let Some(at) = self.seen[self.read..].find(words) {
+                self.read += at + words.len();
+                return;
+            }
             match self.screen.recv_timeout(PATIENCE) {
                 Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
                 Err(error) => panic!("{words:?} is not on the screen ({error}):\n{}", self.seen),
@@ -90,7 +101,7 @@ const QUESTION: [&str; 3] = ["run", "--demo", "How warm is it right now?"];
 
 #[test]
 fn a_person_is_shown_the_whole_call_and_says_yes() {
-    let mut terminal = Terminal::start(&QUESTION);
+    let mut terminal = Terminal::start(&QUESTION, &[]);
     terminal.wait_for("[n] no:");
     terminal.type_line("maybe");
     terminal.wait_for("Answer y, r or n.");
@@ -102,7 +113,7 @@ fn a_person_is_shown_the_whole_call_and_says_yes() {
 
 #[test]
 fn a_person_says_no_and_the_call_is_not_made() {
-    let mut terminal = Terminal::start(&QUESTION);
+    let mut terminal = Terminal::start(&QUESTION, &[]);
     terminal.wait_for("[n] no:");
     terminal.type_line("n");
     let ran = terminal.end().expect(2);
@@ -111,16 +122,90 @@ fn a_person_says_no_and_the_call_is_not_made() {
 
 #[test]
 fn ctrl_d_is_no_consent() {
-    let mut terminal = Terminal::start(&QUESTION);
+    let mut terminal = Terminal::start(&QUESTION, &[]);
     terminal.wait_for("[n] no:");
     terminal.keyboard.write_all(&[4]).unwrap();
     terminal.end().expect(2);
 }
 
 #[test]
-fn colours_are_left_out_where_they_are_not_wanted() {
-    let mut terminal = Terminal::start(&QUESTION);
+fn ctrl_c_withdraws_the_question() {
+    let mut terminal = Terminal::start(&QUESTION, &[]);
     terminal.wait_for("[n] no:");
-    terminal.type_line("n");
-    assert!(terminal.end().stderr.contains("\u{1b}[1m"), "bold where nothing speaks against it");
+    kill_process(Pid::from_child(&terminal.child), Signal::INT).unwrap();
+    terminal.end().expect(130).says(&["interrupted"]);
+}
+
+#[test]
+fn colours_are_left_out_where_they_are_not_wanted() {
+    for (environment, bold) in [(&[][..], true), (&[("NO_COLOR", "1")], false), (&[("TERM", "dumb")], false)]
+    {
+        let mut terminal = Terminal::start(&QUESTION, environment);
+        terminal.wait_for("[n] no:");
+        terminal.type_line("n");
+        assert_eq!(terminal.end().stderr.contains("\u{1b}[1m"), bold, "{environment:?}");
+    }
+}
+
+#[test]
+fn what_the_question_does_not_hold_is_asked_for() {
+    let city = canned::serve(|request| {
+        let answer = if request.target.starts_with("/v1/search") {
+            json!({ "results": [{ "name": "Paris", "latitude": 48.85, "longitude": 2.35 }] })
+        } else {
+            json!({ "current": {
+                "time": "2026-08-01T12:00", "temperature_2m": 11.7, "relative_humidity_2m": 71, "wind_speed_10m": 10.9,
+            } })
+        };
+        (200, answer.to_string())
+    });
+    let args = ["run", "--demo", "--city-api", &city, "What is the weather?"];
+    let mut terminal = Terminal::start(&args, &[]);
+    terminal.wait_for("needs location");
+    terminal.type_line("Paris");
+    terminal.wait_for("[n] no:");
+    terminal.type_line("y");
+    let ran = terminal.end().expect(0).says(&["\"location\": \"Paris\""]);
+    assert!(ran.stdout.contains("Paris: 11.7 °C"), "{}", ran.stdout);
+}
+
+#[tokio::test]
+async fn consent_for_the_run_covers_other_arguments_and_no_other_tool() {
+    let call = |name: &str, arguments: serde_json::Value| json!({ "call": [{ "name": name, "arguments": arguments }] });
+    let script = json!({ "turns": [
+        call("calculator__calculator_arithmetic", json!({ "expression": "6 * 7" })),
+        call("calculator__calculator_arithmetic", json!({ "expression": "1 + 1" })),
+        call("station__get_climate", json!({})),
+        { "expect": { "last_contains": "not made" }, "say": "42, 2, and nothing." },
+    ] });
+    let model = ScriptedModel::start(serde_json::from_value::<Script>(script).unwrap()).await.unwrap();
+    let base_url = model.base_url();
+    let answered = tokio::task::spawn_blocking(move || {
+        let args = ["run", "--demo", "--base-url", &base_url, "--model", "scripted", "Count."];
+        let mut terminal = Terminal::start(&args, &[]);
+        terminal.wait_for("[n] no:");
+        terminal.type_line("r");
+        terminal.wait_for("get_climate");
+        terminal.wait_for("[n] no:");
+        terminal.type_line("n");
+        terminal.end()
+    });
+    let ran = answered.await.unwrap().expect(0);
+    assert_eq!(ran.stdout.trim(), "42, 2, and nothing.");
+    assert_eq!(ran.stderr.matches("Allow this call?").count(), 2, "{}", ran.stderr);
+    model.verify().unwrap();
+}
+
+#[test]
+fn what_takes_long_is_shown_and_can_be_stopped() {
+    // A model that takes the request and never answers.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let args = ["run", "--demo", "--base-url", &base_url, "--model", "thinker-9", "How warm is it?"];
+    let mut terminal = Terminal::start(&args, &[]);
+    // Once in the line about the choice, and once beside the spinner.
+    terminal.wait_for("thinker-9");
+    terminal.wait_for("thinker-9");
+    kill_process(Pid::from_child(&terminal.child), Signal::INT).unwrap();
+    terminal.end().expect(130);
 }
