@@ -160,8 +160,10 @@ impl<'a> Reader<'a> {
             Role::Url => self.question.urls.first().cloned(),
             Role::Date => self.question.dates.first().cloned(),
             Role::Place => {
-                let name = self.take_quoted().map(str::to_owned).or_else(|| self.take_name(true))?;
-                Some(name)
+                // *The city* says what is wanted, not which one.
+                let own = words::terms(&parameter.name);
+                self.names.retain(|name| !words::terms(&name.text).iter().all(|term| own.contains(term)));
+                self.take_quoted().map(str::to_owned).or_else(|| self.take_name(true))
             }
             Role::Query => {
                 let rest = self.take_quoted().map(str::to_owned).or_else(|| self.rest_of_question(own_terms));
