@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use switchboard_server::{Server, Serving};
+use switchboard_server::{ServeError, Server, Serving};
 use url::Url;
 
 use crate::failure::{Exit, Failure};
@@ -129,12 +129,7 @@ impl Running {
         for (example, offset) in examples.iter().zip(0..) {
             let address = address(first, offset)?;
             let server = example.server(city_api).await?;
-            let serving = server.http().bind(address).await.map_err(|error| {
-                Failure::usage(
-                    format!("{address}: {error}"),
-                    "choose another address with --listen, or leave it out",
-                )
-            })?;
+            let serving = server.http().bind(address).await.map_err(|error| refused(address, &error))?;
             servers.push((example.name(), serving));
         }
         Ok(Self { servers })
@@ -150,6 +145,14 @@ impl Running {
         futures_util::future::join_all(self.servers.into_iter().map(|(_, serving)| serving.shutdown(GRACE)))
             .await;
     }
+}
+
+fn refused(address: SocketAddr, error: &ServeError) -> Failure {
+    if error.is_public_address() {
+        let message = format!("{address} can be reached from other machines, and the demo is for this one");
+        return Failure::usage(message, "listen on 127.0.0.1");
+    }
+    Failure::usage(format!("{address}: {error}"), "choose another address with --listen, or leave it out")
 }
 
 fn address(first: Option<SocketAddr>, offset: u16) -> Result<SocketAddr, Failure> {

@@ -29,8 +29,9 @@ use crate::stdin;
 /// stderr.
 ///
 /// Every call needs consent. On a terminal you are shown the whole call and asked. In a pipe the run ends with exit
-/// code 2 and says what to add, with one exception: the --demo servers are this program's own, simulated and
-/// read-only, so in a pipe their read-only tools are allowed by the demo policy, unless --on-ask says otherwise.
+/// code 2 and says what to add, with one exception: the --demo servers are this program's own and only read (the
+/// station is simulated, city weather asks Open-Meteo), so in a pipe the demo policy allows their read-only tools,
+/// unless --on-ask says otherwise.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
     /// The question; '-' reads it from stdin
@@ -46,11 +47,11 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     consent: ConsentArgs,
 
-    /// How often the model may be asked
+    /// How often the model may be asked; 16 times if absent
     #[arg(long, value_name = "N")]
     max_steps: Option<NonZeroU32>,
 
-    /// How many tools may be called
+    /// How many calls may be made; 64 if absent
     #[arg(long, value_name = "N")]
     max_calls: Option<NonZeroU32>,
 

@@ -28,6 +28,11 @@ fn an_address_that_is_taken_is_named() {
 }
 
 #[test]
+fn the_demo_is_for_this_machine() {
+    run(&["demo", "station", "--listen", "0.0.0.0:0"]).expect(1).says(&["other machines", "127.0.0.1"]);
+}
+
+#[test]
 fn stdio_takes_one_server_only() {
     run(&["demo", "all", "--stdio"]).expect(1).says(&["one server", "hint:"]);
 }
