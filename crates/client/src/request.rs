@@ -15,7 +15,7 @@ use switchboard_protocol::model::input::InputResponses;
 use switchboard_protocol::model::notification::{LoggingLevel, Progress};
 use switchboard_protocol::model::prompt::GetPromptResult;
 use switchboard_protocol::model::resource::ReadResourceResult;
-use switchboard_protocol::model::result::CacheScope;
+use switchboard_protocol::model::result::{CacheScope, deserialize_ttl_ms};
 use switchboard_protocol::model::tool::{CallToolResult, Tool};
 
 use crate::cache::{Hints, Key};
@@ -327,6 +327,7 @@ pub(crate) fn hints(result: &RawValue) -> Hints {
     #[derive(Default, Deserialize)]
     #[serde(rename_all = "camelCase", default)]
     struct Peek {
+        #[serde(deserialize_with = "deserialize_ttl_ms")]
         ttl_ms: i64,
         cache_scope: CacheScope,
     }

@@ -12,6 +12,7 @@ mod lists;
 mod outcomes;
 mod pipes;
 mod rounds;
+mod scripts;
 mod story;
 mod structured;
 mod support;

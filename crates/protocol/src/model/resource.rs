@@ -156,7 +156,7 @@ macro_rules! list_result {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub next_cursor: Option<String>,
             /// For how long the page is fresh, in milliseconds; negative and absent mean stale.
-            #[serde(default)]
+            #[serde(default, deserialize_with = "crate::model::result::deserialize_ttl_ms")]
             pub ttl_ms: i64,
             /// Who may share it.
             #[serde(default)]
@@ -208,7 +208,7 @@ pub struct ReadResourceResult {
     /// One or more contents; a folder may have several.
     pub contents: Vec<ResourceContents>,
     /// For how long the contents are fresh, in milliseconds; negative and absent mean stale.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::model::result::deserialize_ttl_ms")]
     pub ttl_ms: i64,
     /// Who may share them.
     #[serde(default)]

@@ -109,3 +109,15 @@ impl<'de> Deserialize<'de> for CacheScope {
         Ok(if value == "public" { Self::Public } else { Self::Private })
     }
 }
+
+/// Reads `ttlMs`, in whole milliseconds. What is no number means stale at once: a hint that cannot be
+/// read costs an answer its freshness, never the caller the answer [spec: server/utilities/caching].
+///
+/// # Errors
+/// When the value is no JSON.
+pub fn deserialize_ttl_ms<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    #[expect(clippy::cast_possible_truncation, reason = "beyond the largest integer is as good as it")]
+    let fraction = || value.as_f64().map(|number| number as i64);
+    Ok(value.as_i64().or_else(fraction).unwrap_or(0))
+}

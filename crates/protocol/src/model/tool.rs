@@ -95,7 +95,7 @@ pub struct ListToolsResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// For how long the page is fresh, in milliseconds; negative and absent mean stale.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::model::result::deserialize_ttl_ms")]
     pub ttl_ms: i64,
     /// Who may share it.
     #[serde(default)]
