@@ -10,6 +10,7 @@ mod errors;
 mod exchange;
 mod extract;
 mod handler;
+#[cfg(feature = "serve")]
 mod http;
 mod hub;
 mod into_reply;
@@ -40,6 +41,7 @@ pub use errors::{Say, ToolError};
 pub use exchange::{Dispatch, Exchange, ExchangeEvent, ListenRequest, ReplyFuture};
 pub use extract::{Args, CallerId, Extension, FromCall, FromRef, Principal, Rejection, State, Vars};
 pub use handler::Handler;
+#[cfg(feature = "serve")]
 pub use http::{Body, Http, HttpService};
 pub use hub::Hub;
 pub use into_reply::{ForCompletion, ForPrompt, ForResource, ForTool, IntoReply, Json, Kind, Suggestions};

@@ -40,6 +40,8 @@ struct State {
     /// The highest progress that was accepted.
     reached: Option<f64>,
     sent: u32,
+    /// The step that reached its total is out: that one does not wait for the pace, once.
+    ended: bool,
     last_sent: Option<Instant>,
     /// Set with the reply: nothing more is sent.
     closed: bool,
@@ -132,7 +134,9 @@ impl Outbox {
             let note = format!("{} log messages were left out: they came too fast", state.lost);
             state.lost = 0;
             let level = LoggingLevel::Warning;
-            if let Some(message) = encode(name::MESSAGE, &Log { level, logger: None, data: &note }) {
+            let message = encode(name::MESSAGE, &Log { level, logger: None, data: &note });
+            // A client that wants only what is worse is not told.
+            if let Some(message) = message.filter(|_| self.wants(level)) {
                 return Next::Message(message);
             }
         }
@@ -145,13 +149,14 @@ impl Outbox {
             Some(last_sent) if state.sent >= self.burst => last_sent + self.interval,
             _ => now,
         };
-        let complete = step.total.is_some_and(|total| step.progress >= total);
-        if due > now && !last && !complete {
+        let ends = !state.ended && step.total.is_some_and(|total| step.progress >= total);
+        if due > now && !last && !ends {
             return Next::Later(due);
         }
         let Some(step) = state.progress.take() else { return Next::Empty };
         state.sent = state.sent.saturating_add(1);
         state.last_sent = Some(now);
+        state.ended |= ends;
         drop(state);
         self.encode_progress(step).map_or(Next::Empty, Next::Message)
     }

@@ -10,9 +10,8 @@ mod lists;
 mod snapshot;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use arc_swap::ArcSwap;
 
 use crate::build::BuildError;
 use crate::bus::Change;
@@ -42,8 +41,9 @@ pub struct Catalog {
 }
 
 struct Shared {
-    snapshot: ArcSwap<Snapshot>,
-    /// One change at a time; readers never wait.
+    /// Held only to take or to put the pointer, never while anything is made or read.
+    snapshot: RwLock<Arc<Snapshot>>,
+    /// One change at a time.
     changing: Mutex<()>,
     facts: Facts,
 }
@@ -69,7 +69,7 @@ impl fmt::Debug for Catalog {
 impl Catalog {
     pub(crate) fn new(facts: Facts, bindings: Bindings) -> Result<Self, BuildError> {
         let snapshot = Snapshot::new(&facts, bindings, None)?;
-        let shared = Shared { snapshot: ArcSwap::from_pointee(snapshot), changing: Mutex::new(()), facts };
+        let shared = Shared { snapshot: RwLock::new(Arc::new(snapshot)), changing: Mutex::new(()), facts };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -77,8 +77,8 @@ impl Catalog {
         &self.shared.facts
     }
 
-    pub(crate) fn load(&self) -> arc_swap::Guard<Arc<Snapshot>> {
-        self.shared.snapshot.load()
+    pub(crate) fn load(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.shared.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Adds an item, or puts it in the place of the one with the same name. Give an item with a state of
@@ -136,11 +136,11 @@ impl Catalog {
 
     fn change(&self, change: impl FnOnce(&mut Bindings)) -> Result<(), BuildError> {
         let guard = self.shared.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = self.shared.snapshot.load_full();
+        let before = self.load();
         let mut bindings = before.bindings().clone();
         change(&mut bindings);
         let after = Arc::new(Snapshot::new(&self.shared.facts, bindings, Some(&before))?);
-        self.shared.snapshot.store(Arc::clone(&after));
+        *self.shared.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&after);
         drop(guard);
         for (changed, change) in after.changes_since(&before) {
             if changed {
