@@ -185,7 +185,7 @@ impl Inputs {
             }
             InputRequest::ListRoots(_) => {
                 let handler = self.roots.as_ref().ok_or_else(unhandled)?;
-                encode(&ListRootsResult { roots: handler(()).await })
+                encode(&ListRootsResult { roots: only_files(handler(()).await)? })
             }
         }
     }
@@ -210,6 +210,20 @@ fn fields(content: Value) -> Result<Map<String, Value>, Error> {
         Value::Null => Ok(Map::new()),
         _ => Err(Error::misuse("the answer to a form must be an object of its fields")
             .delivered(Delivery::Rejected)),
+    }
+}
+
+/// A root must be a file or a folder [spec: client/roots].
+fn only_files(roots: Vec<Root>) -> Result<Vec<Root>, Error> {
+    let is_file =
+        |root: &Root| root.uri.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file://"));
+    match roots.iter().find(|root| !is_file(root)) {
+        None => Ok(roots),
+        Some(root) => Err(Error::misuse(format!(
+            "the root {} is no file:// URI, and this revision allows no other",
+            crate::error::excerpt(&root.uri)
+        ))
+        .delivered(Delivery::Rejected)),
     }
 }
 

@@ -28,50 +28,6 @@ fn methods(received: &[Received]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn values_are_encoded_exactly_where_they_need_it() {
-    let properties = json!({
-        "q": {"type": "string", "x-mcp-header": "Q"},
-        "limit": {"type": "integer", "x-mcp-header": "Limit"},
-        "flag": {"type": "boolean", "x-mcp-header": "Flag"},
-        "deep": {"type": "object", "properties": {"in": {"type": "string", "x-mcp-header": "In"}}},
-        "plain": {"type": "string"}
-    });
-    for (arguments, header, expected) in [
-        (json!({"q": "us-west1"}), "mcp-param-q", Some("us-west1")),
-        (json!({"q": "fast lane"}), "mcp-param-q", Some("fast lane")),
-        (json!({"q": " padded "}), "mcp-param-q", Some("=?base64?IHBhZGRlZCA=?=")),
-        (json!({"q": "=?base64?ZmFzdA==?="}), "mcp-param-q", Some("=?base64?PT9iYXNlNjQ/Wm1GemRBPT0/PQ==?=")),
-        (json!({"q": "=?BASE64?ZmFzdA==?="}), "mcp-param-q", Some("=?BASE64?ZmFzdA==?=")),
-        (json!({"q": "line1\nline2"}), "mcp-param-q", Some("=?base64?bGluZTEKbGluZTI=?=")),
-        (json!({"q": ""}), "mcp-param-q", Some("")),
-        (json!({"q": null}), "mcp-param-q", None),
-        (json!({"limit": 42}), "mcp-param-limit", Some("42")),
-        (json!({"flag": false}), "mcp-param-flag", Some("false")),
-        (json!({"deep": {"in": "x"}}), "mcp-param-in", Some("x")),
-        (json!({"plain": "x"}), "mcp-param-plain", None),
-    ] {
-        let server =
-            plain_server([("tools/list", annotated("f", properties.clone())), ("tools/call", done())]).await;
-        connect(&server).await.call("f", &arguments).await.unwrap();
-        assert_eq!(server.asked("tools/call")[0].header(header), expected, "{arguments}");
-    }
-}
-
-#[tokio::test]
-async fn names_and_uris_are_encoded_the_same_way() {
-    let read = || Reply::result(&json!({"resultType": "complete", "contents": []}));
-    for (uri, expected) in [
-        ("res://\u{6d4b}\u{8bd5}", "=?base64?cmVzOi8v5rWL6K+V?="),
-        ("file:///a%20b?c=d", "file:///a%20b?c=d"),
-        ("=?base64?ZmFzdA==?=", "=?base64?PT9iYXNlNjQ/Wm1GemRBPT0/PQ==?="),
-    ] {
-        let server = plain_server([("resources/read", read())]).await;
-        connect(&server).await.read(uri).await.unwrap();
-        assert_eq!(server.asked("resources/read")[0].header("mcp-name"), Some(expected));
-    }
-}
-
-#[tokio::test]
 async fn a_cold_client_lists_before_its_first_call_and_not_before_the_next() {
     let properties = json!({"region": {"type": "string", "x-mcp-header": "Region"}});
     let server = plain_server([
@@ -102,34 +58,6 @@ async fn a_tool_that_is_not_listed_is_called_without() {
     let refused = Reply::error(404, &json!({"code": -32601, "message": "Method not found"}));
     let server = plain_server([("tools/list", refused), ("tools/call", done())]).await;
     connect(&server).await.call("f", &()).await.unwrap();
-    server.finish();
-}
-
-#[tokio::test]
-async fn a_mismatch_leads_to_one_listing_and_one_more_try() {
-    let region = || json!({"region": {"type": "string", "x-mcp-header": "Region"}});
-    let server = plain_server([
-        ("tools/list", annotated("f", json!({}))),
-        ("tools/call", mismatch()),
-        ("tools/list", annotated("f", region())),
-        ("tools/call", done()),
-    ])
-    .await;
-    let client = connect(&server).await;
-    client.call("f", &json!({"region": "eu"})).await.unwrap();
-    let received = server.finish();
-    assert_eq!(methods(&received), ["tools/list", "tools/call", "tools/list", "tools/call"]);
-    assert_eq!(received[4].header("mcp-param-region"), Some("eu"));
-
-    let server = plain_server([
-        ("tools/list", annotated("f", json!({}))),
-        ("tools/call", mismatch()),
-        ("tools/list", annotated("f", region())),
-        ("tools/call", mismatch()),
-    ])
-    .await;
-    let error = connect(&server).await.call("f", &json!({"region": "eu"})).await.unwrap_err();
-    assert_eq!(error.code().map(|code| code.0), Some(-32020));
     server.finish();
 }
 

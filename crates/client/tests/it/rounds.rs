@@ -1,16 +1,16 @@
-//! Input rounds: what is answered, what is given back, where they end, and what is refused.
+//! Input rounds as a host sees them. What goes over the wire is a script (`tests/data/questions.json`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use switchboard_client::{Answer, Client, ClientBuilder, Delivery, ElicitReply, Limits, Refused};
+use switchboard_client::{Answer, Client, ClientBuilder, ElicitReply, Refused};
 use switchboard_protocol::model::content::Role;
 use switchboard_protocol::model::roots::Root;
 use switchboard_protocol::model::sampling::{CreateMessageResult, OneOrMany, SamplingContent};
-use switchboard_testkit::scripted_http::{Received, Reply, ScriptedHttp};
+use switchboard_testkit::scripted_http::{Received, Reply};
 
-use crate::support::{builder, connect, server, text_result};
+use crate::support::{answer, builder, connect, discovered, pipe_server, server, text_result};
 
 fn done() -> Reply {
     Reply::result(&text_result("done"))
@@ -62,114 +62,6 @@ async fn call(
     let asked = server.asked("tools/call");
     server.finish();
     (outcome, asked)
-}
-
-#[tokio::test]
-async fn a_state_alone_is_given_back_unchanged_under_a_new_id() {
-    let state = "s1 \u{e9}\"\\/\n=";
-    let (outcome, asked) = call(builder(), vec![state_only(state), done()]).await;
-    outcome.unwrap();
-    assert_eq!(asked[1].params()["requestState"], state);
-    assert_ne!(asked[0].json()["id"], asked[1].json()["id"]);
-    assert_eq!(asked[0].params()["arguments"], asked[1].params()["arguments"]);
-    for absent in ["inputResponses", "requestState"] {
-        assert_eq!(asked[0].params().get(absent), None);
-    }
-    assert_eq!(asked[1].params().get("inputResponses"), None);
-}
-
-#[tokio::test]
-async fn the_answers_of_a_round_go_back_by_key_with_defaults_filled_in() {
-    let (builder, count) = person(ElicitReply::Accept(json!({"ok": true})));
-    let (outcome, asked) = call(builder, vec![asks(Some("s")), asks(None), done()]).await;
-    outcome.unwrap();
-    assert_eq!(count.load(Ordering::Relaxed), 2);
-    let expected = json!({"q1": {"action": "accept", "content": {"ok": true, "note": "none"}}});
-    assert_eq!(asked[1].params()["inputResponses"], expected);
-    assert_eq!(asked[1].params()["requestState"], "s");
-    // No state was given with the second question, so none goes back.
-    assert_eq!(asked[2].params().get("requestState"), None);
-}
-
-#[tokio::test]
-async fn refusing_is_an_answer() {
-    for (reply, action) in [(ElicitReply::Decline, "decline"), (ElicitReply::Cancel, "cancel")] {
-        let (outcome, asked) = call(person(reply).0, vec![asks(Some("s")), done()]).await;
-        outcome.unwrap();
-        assert_eq!(asked[1].params()["inputResponses"], json!({"q1": {"action": action}}));
-    }
-}
-
-#[tokio::test]
-async fn as_many_rounds_as_the_limit_allows_are_followed_and_not_one_more() {
-    let limited = |rounds| {
-        let mut limits = Limits::default();
-        limits.rounds = rounds;
-        builder().limits(limits)
-    };
-    let three = || vec![state_only("1"), state_only("2"), state_only("3")];
-    let (outcome, asked) = call(limited(3), [three(), vec![done()]].concat()).await;
-    outcome.unwrap();
-    assert_eq!(asked.len(), 4);
-
-    let (outcome, asked) = call(limited(2), three()).await;
-    let error = outcome.unwrap_err();
-    assert!(error.to_string().contains("not complete after 2 rounds"), "{error}");
-    assert_eq!((asked.len(), error.delivery()), (3, Delivery::MaybeExecuted));
-}
-
-#[tokio::test]
-async fn a_question_that_breaks_the_rules_is_the_servers_fault_and_nobody_is_asked() {
-    let url = json!({"mode": "url", "message": "m", "url": "https://example.com"});
-    let sampling = json!({"messages": [], "maxTokens": 5});
-    let two = json!({"resultType": "input_required", "inputRequests": {
-        "a": {"method": "elicitation/create", "params": form()},
-        "b": {"method": "roots/list"}}});
-    for (reply, shown) in [
-        (Reply::result(&json!({"resultType": "input_required"})), "neither inputRequests nor requestState"),
-        (question(None, "elicitation/create", url), "elicitation (url)"),
-        (question(None, "sampling/createMessage", sampling), "sampling"),
-        (question(None, "roots/list", json!({})), "roots"),
-        (question(None, "tools/list", json!({})), "tools/list"),
-        // One that may be asked does not save one that may not.
-        (Reply::result(&two), "roots"),
-    ] {
-        let (builder, count) = person(ElicitReply::Decline);
-        let (outcome, asked) = call(builder, vec![reply]).await;
-        let error = outcome.unwrap_err();
-        assert!(error.is_server_fault() && error.to_string().contains(shown), "{error}");
-        assert_eq!((count.load(Ordering::Relaxed), asked.len()), (0, 1));
-    }
-    let (outcome, _) = call(builder(), vec![asks(None)]).await;
-    assert!(outcome.unwrap_err().to_string().contains("elicitation (form)"));
-}
-
-#[tokio::test]
-async fn a_question_on_a_method_that_allows_none_is_the_servers_fault() {
-    let server =
-        ScriptedHttp::play([("tools/list", asks(Some("s"))), ("completion/complete", state_only("s"))])
-            .await
-            .always("server/discover", Reply::result(&crate::support::discovered()));
-    let (builder, count) = person(ElicitReply::Decline);
-    let client = builder.http(server.url()).await.unwrap();
-    let error = client.tools().await.unwrap_err();
-    assert!(
-        error.is_server_fault() && error.to_string().contains("tools/list, which does not allow it"),
-        "{error}"
-    );
-    let of = serde_json::from_value(json!({"type": "ref/prompt", "name": "p"})).unwrap();
-    let error = client.complete(&of, "a", "", None).await.unwrap_err();
-    assert!(error.is_server_fault(), "{error}");
-    assert_eq!(count.load(Ordering::Relaxed), 0);
-}
-
-#[tokio::test]
-async fn an_unknown_result_type_is_invalid_and_an_absent_one_is_complete() {
-    let (outcome, _) = call(builder(), vec![Reply::result(&json!({"resultType": "stream_later"}))]).await;
-    let error = outcome.unwrap_err();
-    assert!(error.is_server_fault() && error.to_string().contains("stream_later"), "{error}");
-    let (outcome, _) = call(builder(), vec![Reply::result(&json!({"content": []}))]).await;
-    outcome.unwrap();
 }
 
 #[tokio::test]
@@ -282,22 +174,33 @@ async fn a_host_may_gather_the_answers_itself() {
     server.finish();
 }
 
+/// The second of two calls is answered before the first, in each of their rounds.
 #[tokio::test]
-async fn a_result_that_input_went_into_is_not_kept() {
-    let contents = || {
-        Reply::result(
-            &json!({"resultType": "complete", "ttlMs": 60_000, "cacheScope": "private", "contents": []}),
-        )
-    };
-    let server = server([
-        ("resources/read", state_only("s")),
-        ("resources/read", contents()),
-        ("resources/read", contents()),
-    ])
-    .await;
-    let client = connect(&server).await;
-    client.read("x://1").await.unwrap();
-    client.read("x://1").await.unwrap();
-    client.read("x://1").await.unwrap();
-    server.finish();
+async fn states_that_arrive_crossed_on_one_pipe_go_to_their_own_calls() {
+    let mut waiting: Option<Value> = None;
+    let (pipe, heard) = pipe_server(move |message| {
+        if message["method"] == "server/discover" {
+            return Some(vec![answer(message, &discovered())]);
+        }
+        let Some(first) = waiting.take() else {
+            waiting = Some(message.clone());
+            return Some(vec![]);
+        };
+        let reply = |request: &Value| {
+            let text = request["params"]["arguments"]["n"].to_string();
+            let result = match request["params"].get("requestState") {
+                None => json!({"resultType": "input_required", "requestState": format!("of {text}")}),
+                Some(state) => text_result(&format!("{text} {}", state.as_str().unwrap())),
+            };
+            answer(request, &result)
+        };
+        Some(vec![reply(message), reply(&first)])
+    });
+    let client = builder().pipe(pipe).await.unwrap();
+    let (one, two) = (json!({"n": 1}), json!({"n": 2}));
+    let (first, second) = tokio::join!(client.call("f", &one), client.call("f", &two));
+    for (result, expected) in [(first, "1 of 1"), (second, "2 of 2")] {
+        assert!(serde_json::to_string(&result.unwrap()).unwrap().contains(expected), "{expected}");
+    }
+    assert_eq!(heard.lock().unwrap().len(), 5);
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use switchboard_client::{Client, ClientBuilder};
 use switchboard_testkit::scripted_http::{Reply, ScriptedHttp};
+use switchboard_testkit::wire::check_client_message;
 use switchboard_transport::Pipe;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
@@ -57,7 +58,8 @@ pub(crate) async fn connect(server: &ScriptedHttp) -> Client {
 /// Answers a message with messages; `None` ends the connection.
 type Script = dyn FnMut(&Value) -> Option<Vec<Value>> + Send;
 
-/// A server at the other end of a pipe in memory. `script` is given each message.
+/// A server at the other end of a pipe in memory. `script` is given each message, once it has been checked
+/// against the published schema.
 pub(crate) fn pipe_server(
     mut script: impl FnMut(&Value) -> Option<Vec<Value>> + Send + 'static,
 ) -> (Pipe, Arc<Mutex<Vec<Value>>>) {
@@ -69,6 +71,7 @@ pub(crate) fn pipe_server(
         let mut lines = BufReader::new(theirs.reader).lines();
         let mut writer = theirs.writer;
         while let Ok(Some(line)) = lines.next_line().await {
+            check_client_message(line.as_bytes());
             let message: Value = serde_json::from_str(&line).unwrap();
             log.lock().unwrap().push(message.clone());
             let Some(replies) = script(&message) else { return };
