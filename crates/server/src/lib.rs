@@ -1,4 +1,63 @@
-//! Write an async function, serve it as an MCP tool.
+//! Write an async function, serve it as an MCP tool, over stdio and HTTP.
+//!
+//! A handler is a plain async function; its parameters are extractors ([`Args`], [`State`], [`Ctx`], …) and
+//! its output is text, [`Json`], content, or a `Result` of those. [`Tool`], [`Resource`] and [`Prompt`] say
+//! what is exposed; [`Server::builder`] checks all of it at once. There is no macro, no session and no task
+//! a call.
+//!
+//! ```
+//! use schemars::JsonSchema;
+//! use serde::{Deserialize, Serialize};
+//! use switchboard_server::{Args, BuildError, Json, Say, Server, State, Tool, ToolError};
+//!
+//! /// The state of the application.
+//! #[derive(Clone)]
+//! struct Rates {
+//!     usd: f64,
+//! }
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Convert {
+//!     /// Amount in euro
+//!     euro: f64,
+//!     /// Currency, such as USD
+//!     to: String,
+//! }
+//!
+//! #[derive(Serialize, JsonSchema)]
+//! struct Amount {
+//!     amount: f64,
+//!     currency: String,
+//! }
+//!
+//! async fn convert(
+//!     State(rates): State<Rates>,
+//!     Args(Convert { euro, to }): Args<Convert>,
+//! ) -> Result<Json<Amount>, ToolError> {
+//!     let rate = (to == "USD").then_some(rates.usd).say("only USD is known")?;
+//!     Ok(Json(Amount { amount: euro * rate, currency: to }))
+//! }
+//!
+//! async fn currencies() -> &'static str {
+//!     "USD"
+//! }
+//!
+//! fn server() -> Result<Server, BuildError> {
+//!     Server::builder("exchange", "1.0.0")
+//!         .tool(Tool::new("convert", convert).describe("Converts euro").read_only())
+//!         .tool(Tool::new("currencies", currencies).describe("Which currencies are known").read_only())
+//!         .build(Rates { usd: 1.08 })
+//! }
+//!
+//! let server = server()?;
+//! // server.serve_stdio().await, or server.http().bind("127.0.0.1:8000").await
+//! # let _ = server;
+//! # Ok::<(), BuildError>(())
+//! ```
+//!
+//! Where to look next: `server.rs` finds the handler of a [`Call`], `exchange.rs` runs it, `extract` and
+//! `into_reply.rs` are what goes in and comes out, `rounds` asks the person, `catalog` holds what is exposed;
+//! `http` and `stdio` are the transports.
 
 mod build;
 mod bus;

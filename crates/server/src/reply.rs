@@ -12,6 +12,7 @@ use switchboard_protocol::error::Origin;
 use switchboard_protocol::frame;
 use switchboard_protocol::meta::{MetaObject, SERVER_INFO};
 use switchboard_protocol::model::completion::CompleteResult;
+use switchboard_protocol::model::content::ContentBlock;
 use switchboard_protocol::model::input::InputRequiredResult;
 use switchboard_protocol::model::prompt::GetPromptResult;
 use switchboard_protocol::model::resource::ReadResourceResult;
@@ -98,6 +99,7 @@ impl Reply {
         let done = match self.body {
             ReplyBody::CallTool(mut result) => {
                 let meta = result.meta.take();
+                out.reserve(about_bytes(&result));
                 encode_result(out, id, &result, (meta, stamp))
             }
             ReplyBody::ReadResource(mut result) => {
@@ -131,6 +133,17 @@ impl Reply {
             frame::encode_error(out, Some(id), &error);
         }
     }
+}
+
+/// About how much text a result has, so that a large one is written without moving it about.
+fn about_bytes(result: &CallToolResult) -> usize {
+    let block = |block: &ContentBlock| match block {
+        ContentBlock::Text(block) => block.text.len(),
+        ContentBlock::Image(block) | ContentBlock::Audio(block) => block.data.len(),
+        ContentBlock::ResourceLink(_) | ContentBlock::Resource(_) => 0,
+    };
+    let structured = result.structured_content.as_ref().map_or(0, |value| value.get().len());
+    result.content.iter().map(block).sum::<usize>() + structured + 512
 }
 
 /// Appends a response; the result's own metadata and the server's identity go in last. Results are never

@@ -130,46 +130,10 @@ impl<S: Send + Sync + 'static> Ground<S> {
             problems
                 .add("it depends on the principal, so it must not be cached publicly; use Cache::Private");
         }
-        let template = match resource.is_template {
-            true => problems.take(UriTemplate::parse(&resource.uri)),
-            false => None,
-        };
-        if !resource.is_template {
-            if !is_uri(&resource.uri) {
-                problems.add("it needs an absolute URI, such as files:///readme");
-            }
-            if let Some(type_name) = resource.needs.variables {
-                problems
-                    .add(format!("it takes Vars<{type_name}>, but is no template; use Resource::template"));
-            }
-        }
+        let template = address(&resource, &mut problems);
         let arguments: Vec<String> = template.as_ref().map(variables).unwrap_or_default();
+        let definition = problems.text(&resource_definition(&resource));
         let completers = self.completers(&mut problems, resource.completers, &arguments);
-        let name = resource.name.unwrap_or_else(|| resource.uri.clone());
-        let definition = if resource.is_template {
-            problems.text(&model::resource::ResourceTemplate {
-                uri_template: resource.uri.clone(),
-                name,
-                title: resource.title,
-                description: resource.description,
-                mime_type: resource.mime.clone(),
-                icons: resource.icons,
-                annotations: resource.annotations,
-                meta: resource.meta,
-            })
-        } else {
-            problems.text(&model::resource::Resource {
-                uri: resource.uri.clone(),
-                name,
-                title: resource.title,
-                description: resource.description,
-                mime_type: resource.mime.clone(),
-                size: resource.size,
-                icons: resource.icons,
-                annotations: resource.annotations,
-                meta: resource.meta,
-            })
-        };
         let entry = Entry {
             mime: resource.mime,
             cache: resource.cache,
@@ -294,6 +258,62 @@ struct ToolDefinition<'a> {
     icons: Option<&'a [model::capability::Icon]>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<&'a switchboard_protocol::meta::MetaObject>,
+}
+
+/// The address of a resource, checked: its template, if it is one.
+fn address<S>(resource: &Resource<S>, problems: &mut Problems) -> Option<UriTemplate> {
+    if resource.is_template {
+        return problems.take(UriTemplate::parse(&resource.uri));
+    }
+    if !is_uri(&resource.uri) {
+        problems.add("it needs an absolute URI, such as files:///readme");
+    }
+    if let Some(type_name) = resource.needs.variables {
+        problems.add(format!("it takes Vars<{type_name}>, but is no template; use Resource::template"));
+    }
+    None
+}
+
+/// As [`model::resource::Resource`] or [`model::resource::ResourceTemplate`], borrowed.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceDefinition<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri_template: Option<&'a str>,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icons: Option<&'a [model::capability::Icon]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<&'a model::content::Annotations>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a switchboard_protocol::meta::MetaObject>,
+}
+
+fn resource_definition<S>(resource: &Resource<S>) -> ResourceDefinition<'_> {
+    let uri = resource.uri.as_str();
+    let is_template = resource.is_template;
+    ResourceDefinition {
+        uri: (!is_template).then_some(uri),
+        uri_template: is_template.then_some(uri),
+        name: resource.name.as_deref().unwrap_or(uri),
+        title: resource.title.as_deref(),
+        description: resource.description.as_deref(),
+        mime_type: resource.mime.as_deref(),
+        size: resource.size.filter(|_| !is_template),
+        icons: resource.icons.as_deref(),
+        annotations: resource.annotations.as_ref(),
+        meta: resource.meta.as_ref(),
+    }
 }
 
 /// The published input schema of a tool, and how it is enforced.

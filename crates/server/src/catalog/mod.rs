@@ -12,7 +12,6 @@ mod snapshot;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-
 use crate::build::BuildError;
 use crate::bus::Change;
 use crate::entry::{Cache, Core};

@@ -73,8 +73,8 @@ async fn panics() -> String {
     panic!("it broke")
 }
 
-async fn sleeps() {
-    tokio::time::sleep(Duration::from_secs(3_600)).await;
+async fn hangs() {
+    std::future::pending::<()>().await;
 }
 
 fn server() -> Server {
@@ -96,7 +96,7 @@ fn server() -> Server {
         .tool(Tool::new("says", async || Err::<String, _>(ToolError::say("no such city"))))
         .tool(Tool::new("forbidden", forbidden))
         .tool(Tool::new("panics", panics))
-        .tool(Tool::new("sleeps", sleeps).timeout(Duration::from_millis(1_500)))
+        .tool(Tool::new("hangs", hangs).timeout(Duration::from_millis(1_500)))
         .build(())
         .unwrap()
 }
@@ -171,7 +171,7 @@ async fn a_panic_is_a_failed_call_and_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_hangs_times_out() {
-    assert_eq!(text(&call(&server(), "sleeps", json!({})).await), "failed: timed out after 1.5 s");
+    assert_eq!(text(&call(&server(), "hangs", json!({})).await), "failed: timed out after 1.5 s");
 }
 
 #[tokio::test]
