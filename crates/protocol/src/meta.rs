@@ -2,7 +2,11 @@
 //! results and definitions may carry [spec: basic, `_meta`].
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
@@ -152,8 +156,12 @@ fn decode_raw<T: serde::de::DeserializeOwned>(
     key: &'static str,
     raw: Option<&RawValue>,
 ) -> Result<Option<T>, MetaError> {
-    raw.map(|raw| serde_json::from_str(raw.get()))
-        .transpose()
+    let Some(raw) = raw else { return Ok(None) };
+    if !raw.get().starts_with('{') {
+        return Err(MetaError::Malformed { key, reason: "it must be an object".into() });
+    }
+    serde_json::from_str(raw.get())
+        .map(Some)
         .map_err(|error| MetaError::Malformed { key, reason: error.to_string() })
 }
 
@@ -188,6 +196,27 @@ fn is_valid_name(name: &str) -> bool {
     ends(bytes.first())
         && ends(bytes.last())
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
+}
+
+/// Reads an object, and nothing else: a derived type would also take an array of its members in order,
+/// which is no message of this protocol.
+///
+/// # Errors
+/// When the value is no object, or its members do not fit.
+pub fn object_only<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct Members<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(members))
+        }
+    }
+    deserializer.deserialize_map(Members(PhantomData))
 }
 
 /// Keeps a member that is present with the value `null` apart from one that is absent.

@@ -15,15 +15,16 @@ pub const MAX_VALUES: usize = 100;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Complete<'a> {
     /// Whose argument.
+    #[serde(deserialize_with = "crate::meta::object_only")]
     pub r#ref: CompletionReference,
     /// Which argument, and what was typed so far.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "crate::meta::object_only")]
     pub argument: CompletionArgument<'a>,
     /// Arguments that were given already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<CompletionContext>,
     /// Version, identity and capabilities.
-    #[serde(borrow, rename = "_meta", default)]
+    #[serde(borrow, rename = "_meta", default, deserialize_with = "crate::meta::object_only")]
     pub meta: RequestMeta<'a>,
 }
 

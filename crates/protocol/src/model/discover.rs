@@ -10,7 +10,7 @@ use crate::meta::{MetaObject, RequestMeta};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Discover<'a> {
     /// Version, identity and capabilities.
-    #[serde(borrow, rename = "_meta", default)]
+    #[serde(borrow, rename = "_meta", default, deserialize_with = "crate::meta::object_only")]
     pub meta: RequestMeta<'a>,
 }
 

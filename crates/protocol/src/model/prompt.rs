@@ -73,7 +73,7 @@ pub struct GetPrompt<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<Cow<'a, str>>,
     /// Version, identity and capabilities.
-    #[serde(borrow, rename = "_meta", default)]
+    #[serde(borrow, rename = "_meta", default, deserialize_with = "crate::meta::object_only")]
     pub meta: RequestMeta<'a>,
 }
 

@@ -64,9 +64,10 @@ impl SubscriptionFilter {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SubscriptionsListen<'a> {
     /// What the client wants to hear of.
+    #[serde(deserialize_with = "crate::meta::object_only")]
     pub notifications: SubscriptionFilter,
     /// Version, identity and capabilities.
-    #[serde(borrow, rename = "_meta", default)]
+    #[serde(borrow, rename = "_meta", default, deserialize_with = "crate::meta::object_only")]
     pub meta: RequestMeta<'a>,
 }
 

@@ -124,6 +124,9 @@ pub fn decode_tool(raw: &RawValue) -> Result<Tool, InvalidTool> {
     struct Name {
         name: Option<serde_json::Value>,
     }
+    if !raw.get().starts_with('{') {
+        return Err(InvalidTool { name: "(unnamed)".into(), reason: "the definition is no object".into() });
+    }
     serde_json::from_str(raw.get()).map_err(|error| InvalidTool {
         name: serde_json::from_str::<Name>(raw.get()).ok().and_then(|peek| peek.name).map_or_else(
             || "(unnamed)".into(),
@@ -150,7 +153,7 @@ pub struct CallTool<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<Cow<'a, str>>,
     /// Version, identity and capabilities.
-    #[serde(borrow, rename = "_meta", default)]
+    #[serde(borrow, rename = "_meta", default, deserialize_with = "crate::meta::object_only")]
     pub meta: RequestMeta<'a>,
 }
 
