@@ -12,6 +12,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use switchboard_protocol::frame::{Frame, RequestFrame};
+use switchboard_protocol::meta::object_only;
 use switchboard_protocol::method;
 use switchboard_protocol::model::{completion, discover, request, resource, subscription, tool};
 use switchboard_protocol::{Method, ProtocolError, RequestId, RequestMeta, Revision, uri_template};
@@ -48,7 +49,7 @@ struct GetPrompt<'a> {
     input_responses: Option<&'a RawValue>,
     #[serde(borrow, default)]
     request_state: Option<Cow<'a, str>>,
-    #[serde(borrow, rename = "_meta", default)]
+    #[serde(borrow, rename = "_meta", default, deserialize_with = "object_only")]
     meta: RequestMeta<'a>,
 }
 

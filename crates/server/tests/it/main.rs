@@ -12,6 +12,7 @@ mod http;
 mod listen;
 mod origin;
 mod rounds;
+mod rules;
 mod shutdown;
 mod speech;
 mod stdio;
