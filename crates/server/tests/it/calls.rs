@@ -5,6 +5,7 @@ use http::Extensions;
 use serde_json::{Value, json};
 use switchboard_protocol::RequestId;
 use switchboard_server::{Call, Dispatch, ExchangeEvent, Server};
+use switchboard_testkit::wire::check_server_message;
 
 /// The text of a request with the `_meta` that every request has.
 pub(crate) fn request(method: &str, params: Value) -> Value {
@@ -17,7 +18,7 @@ pub(crate) fn request(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params })
 }
 
-/// All messages of one exchange, the reply last.
+/// All messages of one exchange, the reply last, each held against the published schema.
 pub(crate) async fn exchange(server: &Server, message: &Value, extensions: Extensions) -> Vec<Value> {
     let body = Bytes::from(message.to_string());
     let mut out = Vec::new();
@@ -26,17 +27,18 @@ pub(crate) async fn exchange(server: &Server, message: &Value, extensions: Exten
         Err(refusal) => {
             let mut bytes = Vec::new();
             refusal.encode(&mut bytes);
-            return vec![serde_json::from_slice(&bytes).unwrap()];
+            return vec![checked(&bytes, "")];
         }
     };
     let id = call.id.clone();
+    let method = message["method"].as_str().unwrap();
     match server.dispatch(call) {
-        Dispatch::Ready(reply) => out.push(encoded(reply, &id)),
+        Dispatch::Ready(reply) => out.push(encoded(reply, &id, method)),
         Dispatch::Running(mut exchange) => loop {
             match exchange.next_event().await {
-                ExchangeEvent::Notification(bytes) => out.push(serde_json::from_slice(&bytes).unwrap()),
+                ExchangeEvent::Notification(bytes) => out.push(checked(&bytes, method)),
                 ExchangeEvent::Reply(reply) => {
-                    out.push(encoded(reply, &id));
+                    out.push(encoded(reply, &id, method));
                     break;
                 }
             }
@@ -46,10 +48,15 @@ pub(crate) async fn exchange(server: &Server, message: &Value, extensions: Exten
     out
 }
 
-fn encoded(reply: switchboard_server::Reply, id: &RequestId) -> Value {
+fn encoded(reply: switchboard_server::Reply, id: &RequestId, method: &str) -> Value {
     let mut bytes = Vec::new();
     reply.encode(&mut bytes, id);
-    serde_json::from_slice(&bytes).unwrap()
+    checked(&bytes, method)
+}
+
+fn checked(bytes: &[u8], method: &str) -> Value {
+    check_server_message(bytes, method);
+    serde_json::from_slice(bytes).unwrap()
 }
 
 /// The last message of an exchange.

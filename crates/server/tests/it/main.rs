@@ -16,5 +16,6 @@ mod rules;
 mod shutdown;
 mod speech;
 mod stdio;
+mod timeline;
 mod tools;
 mod user_code;

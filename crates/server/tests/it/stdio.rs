@@ -191,47 +191,6 @@ async fn ids_come_back_with_their_type_wherever_they_stand() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_stops_and_says_nothing() {
-    let mut client = Client::connect();
-    client.ask(5, "wait").await;
-    client.event("entered").await;
-    for odd in [json!({"requestId": "5"}), json!({"requestId": 999}), json!({}), json!({"requestId": null})] {
-        client.cancel(odd).await;
-    }
-    client.write("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\"}\n").await;
-    client.silent(6).await;
-    client.cancel(json!({"requestId": 5, "reason": "enough"})).await;
-    client.event("left").await;
-    client.cancel(json!({"requestId": 5})).await;
-    client.cancel(json!({"requestId": 6})).await;
-    client.silent(7).await;
-}
-
-#[tokio::test]
-async fn an_id_that_is_cancelled_can_be_used_again_at_once() {
-    let mut client = Client::connect();
-    client.ask(5, "wait").await;
-    client.event("entered").await;
-    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}});
-    let again = call(5, "echo", &json!({"text": "second"}));
-    client.write(&format!("{cancel}\n{again}\n")).await;
-    assert_eq!(summary(&client.hear().await), "5 second");
-    client.desk.go.notify_waiters();
-    client.silent(6).await;
-}
-
-#[tokio::test]
-async fn the_second_of_two_requests_with_one_id_is_refused_and_the_first_goes_on() {
-    let mut client = Client::connect();
-    client.ask(1, "wait").await;
-    client.event("entered").await;
-    client.say(&call(1, "echo", &json!({"text": "for B"}))).await;
-    assert_eq!(summary(&client.hear().await), "1 error -32600");
-    client.desk.go.notify_one();
-    assert_eq!(summary(&client.hear().await), "1 waited");
-}
-
-#[tokio::test]
 async fn what_a_handler_says_comes_before_its_reply() {
     let mut client = Client::connect();
     let mut message = call(3, "steps", &json!({}));
