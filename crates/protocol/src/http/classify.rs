@@ -116,7 +116,9 @@ pub fn check_head(method: &HttpMethod, headers: &HeaderMap) -> Result<(), Refusa
         ));
         return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, error));
     }
-    if !headers.get(CONTENT_TYPE).is_some_and(is_json) {
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
+    // Two of them, and whoever looks at the body may have read the other.
+    if !kinds.next().is_some_and(is_json) || kinds.next().is_some() {
         let error = ProtocolError::invalid_request("The Content-Type must be application/json");
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
     }

@@ -159,8 +159,9 @@ impl ParamHeaders {
 
     /// Compares the headers of a call with its arguments.
     ///
-    /// A header without a value in the arguments is not held against the caller, unless it is malformed
-    /// or repeated [spec: basic/transports/streamable-http, Server Behavior for Custom Headers].
+    /// A value that is null or absent needs no header; a header that says otherwise is a mismatch, since
+    /// whoever routed by it was told something else than the tool is
+    /// [spec: basic/transports/streamable-http, Server Behavior for Custom Headers].
     ///
     /// # Errors
     /// The first header that is missing, repeated, malformed, or that says something else.
@@ -196,7 +197,14 @@ fn header_of<'a>(entry: &ParamHeader, headers: &'a HeaderMap) -> Result<Option<C
 
 fn check_one(entry: &ParamHeader, header: Option<&str>, scalar: &Scalar<'_>) -> Result<(), ParamMismatch> {
     let text = match (scalar, scalar.text()) {
-        (Scalar::Absent, _) => return Ok(()),
+        (Scalar::Absent, _) if header.is_none() => return Ok(()),
+        (Scalar::Absent, _) => {
+            return Err(ParamMismatch(format!(
+                "{} is sent, but the argument {} has no value",
+                shown(entry),
+                pointer(entry)
+            )));
+        }
         (_, Some(text)) => text,
         (Scalar::Unsafe, None) => {
             return Err(ParamMismatch(format!(
