@@ -10,10 +10,11 @@ use switchboard_protocol::model::capability::{Icon, Implementation};
 
 use crate::bus::ChangeBus;
 use crate::call::Call;
-use crate::catalog::{Catalog, Expose, Facts, Ground, Items};
+use crate::catalog::{Catalog, Expose, Facts, Ground, Items, Terms};
 use crate::entry::{Cache, Core};
 use crate::hub::Hub;
 use crate::limits::Limits;
+use crate::linger::Lingering;
 use crate::middleware::{CallService, Wrap, wrap};
 use crate::prompt::Prompt;
 use crate::reply::Reply;
@@ -21,6 +22,7 @@ use crate::resource::Resource;
 use crate::seal::{Keys, Seal};
 use crate::server::Server;
 use crate::tool::Tool;
+use crate::visible::{Caller, Item, Predicate};
 
 /// Builds a [`Server`] whose handlers take their state from an `S`.
 #[must_use = "nothing is served before `build`"]
@@ -33,6 +35,7 @@ pub struct Builder<S> {
     keys: Option<Keys>,
     principals: Vec<TypeId>,
     list_cache: Cache,
+    visible: Vec<Predicate>,
     bus: Option<Arc<dyn ChangeBus>>,
 }
 
@@ -57,6 +60,7 @@ impl Server {
             keys: None,
             principals: Vec::new(),
             list_cache: Cache::default(),
+            visible: Vec::new(),
             bus: None,
         }
     }
@@ -149,8 +153,29 @@ impl<S: Send + Sync + 'static> Builder<S> {
         self
     }
 
-    /// For how long clients may keep the lists and the discovery, and who may share them. The lists are
-    /// the same for every caller.
+    /// Shows items only to callers of whom this is true, as [`Tool::visible`] does for one: whatever there
+    /// is, and whatever is put into the catalog later. All predicates must agree.
+    ///
+    /// ```
+    /// use switchboard_server::{Item, Server, Tool};
+    ///
+    /// let server = Server::builder("demo", "1.0.0")
+    ///     .tool(Tool::new("ping", async || "pong"))
+    ///     .tool(Tool::new("admin.restart", async || "restarted"))
+    ///     .visible(|caller, item| !item.name().starts_with("admin.") || caller.id() == Some("root"))
+    ///     .build(())?;
+    /// # Ok::<(), switchboard_server::BuildError>(())
+    /// ```
+    pub fn visible(
+        mut self,
+        predicate: impl Fn(&Caller<'_>, &Item<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.visible.push(Arc::new(predicate));
+        self
+    }
+
+    /// For how long clients may keep the lists and the discovery, and who may share them. Where callers
+    /// see different lists, nobody may: `build` refuses [`Cache::Public`] then.
     pub fn list_cache(mut self, cache: Cache) -> Self {
         self.list_cache = cache;
         self
@@ -177,9 +202,15 @@ impl<S: Send + Sync + 'static> Builder<S> {
         let keys = self.keys.map_or_else(Keys::random, Ok).map_err(BuildError::of)?;
         let seal = Seal::new(&keys, &self.info.name, self.limits.request_state_bytes);
         let bus = self.bus.unwrap_or_else(|| Arc::new(Hub::new()));
-        let core = Arc::new(Core { bus, limits: self.limits, seal });
-        let ground =
-            Ground { core: Arc::clone(&core), state: Arc::new(state), principals: self.principals.clone() };
+        let lingering = Lingering::new(self.limits.concurrent_exchanges);
+        let terms = Arc::new(Terms {
+            core: Arc::new(Core { bus, limits: self.limits, seal, lingering }),
+            principals: self.principals,
+            visible: self.visible,
+            list_cache: self.list_cache,
+        });
+        problems.extend(terms.problem());
+        let ground = Ground { terms: Arc::clone(&terms), state: Arc::new(state) };
         let bindings = match self.items.bind(&ground) {
             Ok(bindings) => Some(bindings),
             Err(error) => {
@@ -188,14 +219,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
             }
         };
         let stamp = serde_json::to_string(&self.info).map_err(|error| BuildError::of(error.to_string()))?;
-        let facts = Facts {
-            core,
-            stamp: stamp.into(),
-            instructions: self.instructions,
-            list_cache: self.list_cache,
-            principals: self.principals,
-            announces: true,
-        };
+        let facts = Facts { terms, stamp: stamp.into(), instructions: self.instructions, announces: true };
         match bindings {
             Some(bindings) if problems.is_empty() => {
                 let catalog = Catalog::new(facts, bindings)?;

@@ -44,13 +44,30 @@ struct Inner {
     alive: watch::Receiver<()>,
 }
 
-/// Ends with the call that owns it, which is how contexts learn that the exchange is over.
+/// How contexts learn that the exchange is over: it ends with the call that owns it, unless it was told to
+/// follow something that ends earlier.
 #[derive(Debug, Default)]
-pub(crate) struct Alive(OnceLock<watch::Sender<()>>);
+pub(crate) struct Alive(OnceLock<Life>);
+
+#[derive(Debug)]
+enum Life {
+    OfTheCall(watch::Sender<()>),
+    OfAnother(watch::Receiver<()>),
+}
 
 impl Alive {
+    /// From now on the exchange is over when the sender is dropped.
+    pub(crate) fn follow(&mut self) -> watch::Sender<()> {
+        let (sender, receiver) = watch::channel(());
+        self.0 = OnceLock::from(Life::OfAnother(receiver));
+        sender
+    }
+
     fn subscribe(&self) -> watch::Receiver<()> {
-        self.0.get_or_init(|| watch::channel(()).0).subscribe()
+        match self.0.get_or_init(|| Life::OfTheCall(watch::channel(()).0)) {
+            Life::OfTheCall(sender) => sender.subscribe(),
+            Life::OfAnother(receiver) => receiver.clone(),
+        }
     }
 }
 
@@ -111,7 +128,8 @@ impl Ctx {
     }
 
     /// Waits until the exchange is over: the client cancelled or left, the handler timed out, or the reply
-    /// is out. The handler itself is dropped then; this is for what it spawned.
+    /// is out. The handler itself is dropped then; this is for what it spawned, and for the handlers of
+    /// tools with a [`grace`](crate::Tool::grace), which are told before they are dropped.
     pub async fn cancelled(&self) {
         let mut alive = self.inner.alive.clone();
         while alive.changed().await.is_ok() {}

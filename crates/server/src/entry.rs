@@ -9,6 +9,7 @@ use http::Extensions;
 use crate::bus::ChangeBus;
 use crate::extract::CallerId;
 use crate::limits::Limits;
+use crate::linger::Lingering;
 use crate::schema::ArgumentSchema;
 use crate::seal::Seal;
 
@@ -33,6 +34,8 @@ pub(crate) struct Core {
     pub(crate) bus: Arc<dyn ChangeBus>,
     pub(crate) limits: Limits,
     pub(crate) seal: Seal,
+    /// The handlers that go on after their exchange.
+    pub(crate) lingering: Arc<Lingering>,
 }
 
 impl Core {
@@ -54,6 +57,10 @@ pub(crate) struct Entry {
     /// The keys of the questions that are asked before the handler is entered.
     pub(crate) elicited: Vec<String>,
     pub(crate) timeout: Option<Duration>,
+    /// How long the handler may go on after the exchange is over.
+    pub(crate) grace: Option<Duration>,
+    /// Whether the handler has a task of its own.
+    pub(crate) spawned: bool,
 }
 
 /// One exposed thing within its server.

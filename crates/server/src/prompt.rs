@@ -13,6 +13,7 @@ use crate::handler::{Erased, Handler, erase};
 use crate::into_reply::{ForCompletion, ForPrompt};
 use crate::needs::Needs;
 use crate::resource::Completer;
+use crate::visible::{Caller, Item, Predicate};
 
 /// A prompt of a server whose state is `S`. Its arguments are the fields of the handler's `Args<T>`: texts,
 /// since that is all that the protocol carries here.
@@ -45,6 +46,7 @@ pub struct Prompt<S = ()> {
     pub(crate) needs: Needs,
     pub(crate) completers: Vec<Completer<S>>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) visible: Vec<Predicate>,
 }
 
 impl<S> fmt::Debug for Prompt<S> {
@@ -68,6 +70,7 @@ impl<S: Send + Sync + 'static> Prompt<S> {
             needs,
             completers: Vec::new(),
             timeout: None,
+            visible: Vec::new(),
         }
     }
 
@@ -110,6 +113,17 @@ impl<S: Send + Sync + 'static> Prompt<S> {
     /// [`Limits::handler_timeout`](crate::Limits::handler_timeout).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Shows the prompt only to callers of whom this is true. For the others it does not exist: it is in no
+    /// list, cannot be expanded, and completes nothing. All that are given must agree. To be quick: it is
+    /// asked for every list and every expansion. An example is at [`Caller`].
+    pub fn visible(
+        mut self,
+        predicate: impl Fn(&Caller<'_>, &Item<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.visible.push(Arc::new(predicate));
         self
     }
 }

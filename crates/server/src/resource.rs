@@ -14,6 +14,7 @@ use crate::entry::Cache;
 use crate::handler::{Erased, Handler, erase};
 use crate::into_reply::{ForCompletion, ForResource};
 use crate::needs::Needs;
+use crate::visible::{Caller, Item, Predicate};
 
 /// A resource, or a template of resources, of a server whose state is `S`.
 ///
@@ -55,6 +56,7 @@ pub struct Resource<S = ()> {
     pub(crate) needs: Needs,
     pub(crate) completers: Vec<Completer<S>>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) visible: Vec<Predicate>,
 }
 
 /// What completes one argument.
@@ -112,6 +114,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
             needs,
             completers: Vec::new(),
             timeout: None,
+            visible: Vec::new(),
         }
     }
 
@@ -183,6 +186,18 @@ impl<S: Send + Sync + 'static> Resource<S> {
     /// How long one read may take, in place of [`Limits::handler_timeout`](crate::Limits::handler_timeout).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Shows the resource, or the template and all its resources, only to callers of whom this is true. For
+    /// the others it does not exist: it is in no list, cannot be read or subscribed to, and completes
+    /// nothing. All that are given must agree. To be quick: it is asked for every list and every read. An
+    /// example is at [`Caller`].
+    pub fn visible(
+        mut self,
+        predicate: impl Fn(&Caller<'_>, &Item<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.visible.push(Arc::new(predicate));
         self
     }
 }

@@ -18,15 +18,20 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 
 use crate::http::{Body, Http, HttpService};
 use crate::limits::Limits;
+use crate::server::Server;
 
 /// Where a bound listener serves, unless the operator says otherwise.
 const DEFAULT_PATH: &str = "/mcp";
 
 /// How long to wait after the system refused to accept, for lack of descriptors, say.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long to wait for connections to be gone after they were dropped.
+const DROP_TIME: Duration = Duration::from_millis(500);
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -103,11 +108,12 @@ impl Http {
         let path = self.path.get_or_insert_with(|| DEFAULT_PATH.to_owned()).clone();
         let limits = self.server.limits().clone();
         let grace = limits.shutdown_grace;
+        let server = self.server.clone();
         let service = self.into_service();
         let (stop, stopped) = oneshot::channel();
         let acceptor = Acceptor { listener, service: service.clone(), limits };
         let task = tokio::spawn(acceptor.run(stopped));
-        Ok(Serving { local_addr, path, service, grace, stop: Some(stop), task })
+        Ok(Serving { local_addr, path, service, server, grace, stop: Some(stop), task })
     }
 
     fn check_public(&self, address: SocketAddr) -> Result<(), ServeError> {
@@ -128,8 +134,9 @@ pub struct Serving {
     local_addr: SocketAddr,
     path: String,
     service: HttpService,
+    server: Server,
     grace: Duration,
-    stop: Option<oneshot::Sender<()>>,
+    stop: Option<oneshot::Sender<Duration>>,
     task: JoinHandle<()>,
 }
 
@@ -161,19 +168,17 @@ impl Serving {
     }
 
     /// Stops accepting, ends subscriptions with their result, lets running work finish until the
-    /// deadline, and drops what is left then.
+    /// deadline, and drops what is left then. Handlers of tools with a [`grace`](crate::Tool::grace) get
+    /// that on top.
     pub async fn shutdown(mut self, deadline: Duration) {
         self.service.end_subscriptions();
         if let Some(stop) = self.stop.take() {
             // An error means that the task has ended already.
-            let _ = stop.send(());
+            let _ = stop.send(deadline);
         }
-        if tokio::time::timeout(deadline, &mut self.task).await.is_err() {
-            tracing::warn!(
-                ?deadline,
-                "work was still running at the deadline of the shutdown and is dropped"
-            );
-        }
+        // Nobody but us aborts it, and it does not panic.
+        let _ = (&mut self.task).await;
+        self.server.lingering().ended().await;
     }
 }
 
@@ -190,14 +195,16 @@ struct Acceptor {
 }
 
 impl Acceptor {
-    /// Accepts until told to stop, then waits for the connections to end. Dropped, it drops them.
-    async fn run(self, mut stopped: oneshot::Receiver<()>) {
+    /// Accepts until told to stop, and until when to wait for the connections to end. Dropped, it drops
+    /// them.
+    async fn run(self, mut stopped: oneshot::Receiver<Duration>) {
         let graceful = GracefulShutdown::new();
         let mut connections = JoinSet::new();
-        loop {
+        let deadline = loop {
             tokio::select! {
                 biased;
-                _ = &mut stopped => break,
+                // An error means that the server was dropped, and so is this next.
+                stopped = &mut stopped => break stopped.unwrap_or_default(),
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 accepted = self.listener.accept(), if connections.len() < self.limits.connections => {
                     match accepted {
@@ -210,10 +217,20 @@ impl Acceptor {
                     }
                 }
             }
-        }
+        };
         drop(self.listener);
-        graceful.shutdown().await;
-        while connections.join_next().await.is_some() {}
+        let ended = async {
+            graceful.shutdown().await;
+            while connections.join_next().await.is_some() {}
+        };
+        if timeout(deadline, ended).await.is_err() {
+            tracing::warn!(
+                ?deadline,
+                "work was still running at the deadline of the shutdown and is dropped"
+            );
+            // A handler that never waits cannot be dropped; it is left behind.
+            let _ = timeout(DROP_TIME, connections.shutdown()).await;
+        }
     }
 
     fn spawn(&self, stream: TcpStream, graceful: &GracefulShutdown, connections: &mut JoinSet<()>) {

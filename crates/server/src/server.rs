@@ -16,14 +16,17 @@ use switchboard_protocol::model::completion::CompletionReference;
 use crate::bus::{ChangeBus, Notifier};
 use crate::call::{Call, Params};
 use crate::catalog::{Catalog, Exposed, Facts};
+use crate::entry::Bound;
 use crate::exchange::{Dispatch, Exchange, Guard, ListenRequest, ReplyFuture};
 use crate::handler::Run;
 use crate::into_reply::{IntoReply, Suggestions};
 use crate::limits::Limits;
+use crate::linger::{Graced, Lingering, Spawned};
 use crate::middleware::{CallService, Wrap, stack};
 use crate::outbox::Outbox;
 use crate::reply::{Reply, ReplyBody};
 use crate::rounds;
+use crate::visible::Caller;
 
 /// A running server: immutable, and cheap to clone. It serves any number of callers on any number of
 /// transports at the same time.
@@ -62,10 +65,12 @@ impl Server {
     #[must_use]
     pub fn dispatch(&self, mut call: Call) -> Dispatch {
         let Inner { router, layered, .. } = &*self.inner;
-        let Facts { core, stamp, .. } = self.facts();
+        let Facts { terms, stamp, .. } = self.facts();
+        let core = &terms.core;
         if let Params::Listen { filter } = &mut call.params {
             let wanted = std::mem::take(filter);
-            let filter = router.catalog.load().grant(wanted, core.limits.listen_uris);
+            let caller = Caller::of(&call);
+            let filter = router.catalog.load().grant(wanted, (&caller, core.limits.listen_uris));
             return Dispatch::Listen(ListenRequest { id: call.id, filter });
         }
         let (token, level) = (&call.meta.progress_token, call.meta.log_level);
@@ -95,7 +100,12 @@ impl Server {
     /// The limits that every transport obeys.
     #[must_use]
     pub fn limits(&self) -> &Limits {
-        &self.facts().core.limits
+        &self.facts().terms.core.limits
+    }
+
+    /// The handlers that go on after their exchange, for whoever ends the process.
+    pub(crate) fn lingering(&self) -> &Lingering {
+        &self.facts().terms.core.lingering
     }
 
     /// Whether sealed tokens outlive this process: keys were given to the builder. A public address needs
@@ -108,7 +118,7 @@ impl Server {
     /// Where changes are published and subscribed to.
     #[must_use]
     pub fn bus(&self) -> &Arc<dyn ChangeBus> {
-        &self.facts().core.bus
+        &self.facts().terms.core.bus
     }
 
     /// Announces changes from outside a request.
@@ -147,24 +157,27 @@ impl Router {
     fn route(&self, mut call: Call) -> Route {
         let facts = self.catalog.facts();
         let snapshot = self.catalog.load();
+        let caller = Caller::of(&call);
         if !snapshot.serves(call.method) {
             return refuse(ProtocolError::method_not_found(call.method.name()), Origin::Transport);
         }
         match &call.params {
             Params::Discover => Route::Ready(ReplyBody::Prepared(snapshot.discovery()).into()),
-            Params::List { cursor } => match snapshot.page(call.method, cursor.as_deref(), facts) {
-                Ok(page) => Route::Ready(ReplyBody::Prepared(page).into()),
-                Err(error) => refuse(error, Origin::Handler),
-            },
-            Params::CallTool(target) => match snapshot.tool(&target.name) {
+            Params::List { cursor } => {
+                match snapshot.page(call.method, cursor.as_deref(), (&caller, facts)) {
+                    Ok(page) => Route::Ready(ReplyBody::Prepared(page).into()),
+                    Err(error) => refuse(error, Origin::Handler),
+                }
+            }
+            Params::CallTool(target) => match snapshot.tool(&target.name, &caller) {
                 Some(tool) => enter(tool, call),
                 None => unknown("tool", &target.name),
             },
-            Params::GetPrompt(target) => match snapshot.prompt(&target.name) {
+            Params::GetPrompt(target) => match snapshot.prompt(&target.name, &caller) {
                 Some(prompt) => enter(prompt, call),
                 None => unknown("prompt", &target.name),
             },
-            Params::ReadResource(target) => match snapshot.resource(&target.name) {
+            Params::ReadResource(target) => match snapshot.resource(&target.name, &caller) {
                 Some(found) => {
                     call.vars = found.vars;
                     enter(found.exposed, call)
@@ -173,9 +186,11 @@ impl Router {
             },
             Params::Complete(completing) => {
                 let (what, name, exposed) = match &completing.reference {
-                    CompletionReference::Prompt { name, .. } => ("prompt", name, snapshot.prompt(name)),
+                    CompletionReference::Prompt { name, .. } => {
+                        ("prompt", name, snapshot.prompt(name, &caller))
+                    }
                     CompletionReference::Resource { uri } => {
-                        ("resource template", uri, snapshot.template(uri))
+                        ("resource template", uri, snapshot.template(uri, &caller))
                     }
                 };
                 match exposed {
@@ -191,15 +206,17 @@ impl Router {
     /// How long the handler of a call may take.
     fn timeout(&self, call: &Call) -> Option<Duration> {
         let snapshot = self.catalog.load();
+        let caller = Caller::of(call);
         let exposed = match &call.params {
-            Params::CallTool(target) => snapshot.tool(&target.name),
-            Params::GetPrompt(target) => snapshot.prompt(&target.name),
+            Params::CallTool(target) => snapshot.tool(&target.name, &caller),
+            Params::GetPrompt(target) => snapshot.prompt(&target.name, &caller),
             Params::ReadResource(target) => {
-                return snapshot.resource(&target.name).and_then(|found| found.exposed.bound.timeout());
+                snapshot.resource(&target.name, &caller).map(|found| found.exposed)
             }
             _ => None,
         };
-        exposed.map_or(self.catalog.facts().core.limits.handler_timeout, |exposed| exposed.bound.timeout())
+        let limits = &self.catalog.facts().terms.core.limits;
+        exposed.map_or(limits.handler_timeout, |exposed| exposed.bound.timeout())
     }
 }
 
@@ -214,11 +231,24 @@ fn enter(exposed: &Exposed, mut call: Call) -> Route {
     {
         return Route::Ready(reply);
     }
-    let future = match &exposed.service {
+    Route::Run(start(exposed, call), exposed.bound.timeout())
+}
+
+/// The handler with its own middleware, in the way in which its tool wants to be run.
+fn start(exposed: &Exposed, mut call: Call) -> ReplyFuture {
+    let Bound { core, entry } = &*exposed.bound;
+    let graced = entry.grace.map(|grace| (grace, call.alive.follow()));
+    let mut future = match &exposed.service {
         None => exposed.run.run(call),
         Some(service) => service.run(call),
     };
-    Route::Run(future, exposed.bound.timeout())
+    if entry.spawned {
+        future = Box::pin(Spawned::Waiting(future));
+    }
+    if let Some((grace, alive)) = graced {
+        future = Box::pin(Graced::new(future, alive, (grace, Arc::clone(&core.lingering))));
+    }
+    future
 }
 
 /// Compares the headers that repeat arguments with the arguments, where the call came over HTTP

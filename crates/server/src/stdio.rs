@@ -24,7 +24,7 @@ impl Server {
     /// stdin or print to stdout meanwhile; stderr is free for logs.
     ///
     /// At the end of stdin, calls that are running get half a second to end; what has been answered
-    /// is written in any case.
+    /// is written in any case. Handlers of tools with a [`grace`](crate::Tool::grace) get that on top.
     ///
     /// ```no_run
     /// # async fn run(server: switchboard_server::Server) -> std::io::Result<()> {
@@ -72,7 +72,11 @@ impl Server {
         end: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<()> {
         let mut connection = Connection::new(self.clone(), (reader, writer), Box::pin(end));
-        std::future::poll_fn(|cx| connection.poll(cx)).await
+        let served = std::future::poll_fn(|cx| connection.poll(cx)).await;
+        drop(connection);
+        // Whoever called this may end the process next.
+        self.lingering().ended().await;
+        served
     }
 }
 

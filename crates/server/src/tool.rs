@@ -17,6 +17,7 @@ use crate::into_reply::ForTool;
 use crate::middleware::{CallService, Wrap, wrap};
 use crate::needs::Needs;
 use crate::reply::Reply;
+use crate::visible::{Caller, Item, Predicate};
 
 /// A tool of a server whose state is `S`.
 ///
@@ -53,6 +54,9 @@ pub struct Tool<S = ()> {
     pub(crate) handler: Arc<dyn Erased<S>>,
     pub(crate) needs: Needs,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) grace: Option<Duration>,
+    pub(crate) spawned: bool,
+    pub(crate) visible: Vec<Predicate>,
     pub(crate) layers: Vec<Wrap>,
 }
 
@@ -80,6 +84,9 @@ impl<S: Send + Sync + 'static> Tool<S> {
             handler: erase(handler),
             needs,
             timeout: None,
+            grace: None,
+            spawned: false,
+            visible: Vec::new(),
             layers: Vec::new(),
         }
     }
@@ -145,7 +152,8 @@ impl<S: Send + Sync + 'static> Tool<S> {
         self
     }
 
-    /// An output schema of your own.
+    /// An output schema of your own, published as it is and enforced by the compiled validator: a result
+    /// that does not conform is logged, and the caller is told that the tool failed.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
         self
@@ -161,6 +169,47 @@ impl<S: Send + Sync + 'static> Tool<S> {
     /// How long one call may take, in place of [`Limits::handler_timeout`](crate::Limits::handler_timeout).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Gives the handler this long to clean up once the exchange is over before its end: the client
+    /// cancelled or left, or the time is up. [`Ctx::cancelled`](crate::Ctx::cancelled) resolves first; what
+    /// the handler returns then goes nowhere. Without a grace, handlers are dropped at once.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use switchboard_server::{Ctx, Tool};
+    ///
+    /// async fn book(ctx: Ctx) -> &'static str {
+    ///     tokio::select! {
+    ///         () = std::future::ready(()) => "booked",
+    ///         () = ctx.cancelled() => "the reservation was released",
+    ///     }
+    /// }
+    ///
+    /// let tool: Tool = Tool::new("book", book).grace(Duration::from_secs(5));
+    /// ```
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+
+    /// Runs the handler in a task of its own, for one that computes for long without waiting: it keeps a
+    /// thread busy then, but not the connection. Other handlers run where their answer is awaited. When
+    /// the exchange is over the task is aborted, at the next point where it waits.
+    pub fn spawned(mut self) -> Self {
+        self.spawned = true;
+        self
+    }
+
+    /// Shows the tool only to callers of whom this is true. For the others it does not exist: it is in no
+    /// list, and calling it is calling an unknown tool. All that are given must agree. To be quick: it is
+    /// asked for every list and every call. An example is at [`Caller`].
+    pub fn visible(
+        mut self,
+        predicate: impl Fn(&Caller<'_>, &Item<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.visible.push(Arc::new(predicate));
         self
     }
 

@@ -3,7 +3,6 @@
 //! Every check gives a sentence; all of them are collected, so that one start of the server reports all
 //! that is wrong.
 
-use std::any::TypeId;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -14,7 +13,8 @@ use switchboard_protocol::model::prompt::PromptArgument;
 use switchboard_protocol::model::tool::ToolAnnotations;
 use switchboard_protocol::uri_template::UriTemplate;
 
-use crate::entry::{Bound, Cache, Core, Entry};
+use super::Terms;
+use crate::entry::{Bound, Cache, Entry};
 use crate::handler::{Erased, Run, with_state};
 use crate::middleware::{CallService, stack};
 use crate::needs::Needs;
@@ -22,6 +22,7 @@ use crate::prompt::Prompt;
 use crate::resource::{Completer, Resource};
 use crate::schema::{ArgumentSchema, no_arguments};
 use crate::tool::Tool;
+use crate::visible::{Caller, Item, Predicate, all_agree};
 
 /// One exposed thing.
 pub(crate) struct Exposed {
@@ -41,14 +42,26 @@ pub(crate) struct Exposed {
     pub(crate) completers: Vec<(String, Arc<dyn Run>)>,
     /// Whether the handler may log.
     pub(crate) logs: bool,
+    /// Who sees it: all of these must agree.
+    pub(crate) visible: Vec<Predicate>,
+    /// What predicates are shown, of the name.
+    item: Naming,
+}
+
+/// From a name to what predicates are shown.
+type Naming = for<'a> fn(&'a str) -> Item<'a>;
+
+impl Exposed {
+    /// Whether it is there for a caller.
+    pub(crate) fn is_visible(&self, caller: &Caller<'_>) -> bool {
+        self.visible.is_empty() || all_agree(&self.visible, caller, &(self.item)(&self.name))
+    }
 }
 
 /// What things are bound to.
 pub(crate) struct Ground<S> {
-    pub(crate) core: Arc<Core>,
+    pub(crate) terms: Arc<Terms>,
     pub(crate) state: Arc<S>,
-    /// The types of principal that there is an authenticator for.
-    pub(crate) principals: Vec<TypeId>,
 }
 
 /// Collects sentences about one thing.
@@ -81,7 +94,7 @@ impl Problems {
 
 impl<S: Send + Sync + 'static> Ground<S> {
     pub(crate) fn stateless(&self) -> Ground<()> {
-        Ground { core: Arc::clone(&self.core), state: Arc::new(()), principals: self.principals.clone() }
+        Ground { terms: Arc::clone(&self.terms), state: Arc::new(()) }
     }
 
     pub(crate) fn tool(&self, tool: Tool<S>) -> Result<Exposed, Vec<String>> {
@@ -108,27 +121,45 @@ impl<S: Send + Sync + 'static> Ground<S> {
             meta: tool.meta.as_ref(),
         };
         let definition = problems.text(&definition);
-        let entry = Entry { schema, timeout: tool.timeout, ..Entry::of(&tool.needs) };
+        let visible = self.visible(&mut problems, &tool.visible);
+        let entry = Entry {
+            schema,
+            timeout: tool.timeout,
+            grace: tool.grace,
+            spawned: tool.spawned,
+            ..Entry::of(&tool.needs)
+        };
         let run = with_state(tool.handler, &self.state);
         let service = stack(&run, tool.layers);
         problems.end(Exposed {
             headers,
             service,
             logs: tool.needs.context,
-            ..self.exposed((tool.name, definition), entry, run)
+            visible,
+            ..self.exposed((tool.name, definition), entry, (run, |name| Item::Tool(name)))
         })
     }
 
     pub(crate) fn resource(&self, resource: Resource<S>) -> Result<Exposed, Vec<String>> {
-        let kind = if resource.is_template { "resource template" } else { "resource" };
+        let (kind, item): (_, Naming) = match resource.is_template {
+            true => ("resource template", |name| Item::Template(name)),
+            false => ("resource", |name| Item::Resource(name)),
+        };
         let mut problems = Problems::about(kind, &resource.uri);
         self.check(&mut problems, &resource.needs);
         if resource.needs.arguments.is_some() {
             problems.add("a resource has no arguments; take the variables of a template as Vars");
         }
-        if matches!(resource.cache, Cache::Public(_)) && !resource.needs.principals.is_empty() {
-            problems
-                .add("it depends on the principal, so it must not be cached publicly; use Cache::Private");
+        let visible = self.visible(&mut problems, &resource.visible);
+        if matches!(resource.cache, Cache::Public(_)) {
+            for (of_caller, why) in [
+                (!resource.needs.principals.is_empty(), "it depends on the principal"),
+                (!visible.is_empty(), "not every caller sees it"),
+            ] {
+                if of_caller {
+                    problems.add(format!("{why}, so it must not be cached publicly; use Cache::Private"));
+                }
+            }
         }
         let template = address(&resource, &mut problems);
         let arguments: Vec<String> = template.as_ref().map(variables).unwrap_or_default();
@@ -146,7 +177,8 @@ impl<S: Send + Sync + 'static> Ground<S> {
             arguments,
             completers,
             logs: resource.needs.context,
-            ..self.exposed((resource.uri, definition), entry, run)
+            visible,
+            ..self.exposed((resource.uri, definition), entry, (run, item))
         })
     }
 
@@ -165,6 +197,7 @@ impl<S: Send + Sync + 'static> Ground<S> {
         let completers = self.completers(&mut problems, prompt.completers, &names);
         let strict = prompt.needs.arguments.as_ref().map(|arguments| arguments.strict.clone());
         let schema = strict.and_then(|strict| problems.take(ArgumentSchema::generated(strict)));
+        let visible = self.visible(&mut problems, &prompt.visible);
         let definition = problems.text(&model::prompt::Prompt {
             name: prompt.name.clone(),
             title: prompt.title,
@@ -184,15 +217,21 @@ impl<S: Send + Sync + 'static> Ground<S> {
             arguments: names,
             completers,
             logs: prompt.needs.context,
-            ..self.exposed((prompt.name, definition), entry, run)
+            visible,
+            ..self.exposed((prompt.name, definition), entry, (run, |name| Item::Prompt(name)))
         })
     }
 
-    fn exposed(&self, (name, definition): (String, String), entry: Entry, run: Arc<dyn Run>) -> Exposed {
+    fn exposed(
+        &self,
+        (name, definition): (String, String),
+        entry: Entry,
+        (run, item): (Arc<dyn Run>, Naming),
+    ) -> Exposed {
         Exposed {
             name,
             definition,
-            bound: Arc::new(Bound { core: Arc::clone(&self.core), entry }),
+            bound: Arc::new(Bound { core: Arc::clone(&self.terms.core), entry }),
             run,
             service: None,
             headers: ParamHeaders::default(),
@@ -200,7 +239,20 @@ impl<S: Send + Sync + 'static> Ground<S> {
             arguments: Vec::new(),
             completers: Vec::new(),
             logs: false,
+            visible: Vec::new(),
+            item,
         }
+    }
+
+    /// The predicates of an item: its own and everybody's.
+    fn visible(&self, problems: &mut Problems, own: &[Predicate]) -> Vec<Predicate> {
+        if !own.is_empty() && matches!(self.terms.list_cache, Cache::Public(_)) {
+            problems.add(
+                "not every caller sees it, so lists must not be cached publicly; give list_cache a \
+                 Cache::Private",
+            );
+        }
+        own.iter().chain(&self.terms.visible).cloned().collect()
     }
 
     /// What is wrong with a handler of any kind.
@@ -208,7 +260,7 @@ impl<S: Send + Sync + 'static> Ground<S> {
         for problem in &needs.problems {
             problems.add(problem);
         }
-        for (_, name) in needs.principals.iter().filter(|(id, _)| !self.principals.contains(id)) {
+        for (_, name) in needs.principals.iter().filter(|(id, _)| !self.terms.principals.contains(id)) {
             problems.add(format!(
                 "it takes a Principal<{name}>, but no authenticator gives one; \
                  put one in front and call `authenticated::<{name}>()` on the builder"

@@ -76,10 +76,7 @@ impl<S: Send + Sync + 'static> Items<S> {
     /// Gives the items their state, so that a catalog takes them.
     pub fn with_state(self, state: S) -> Items<()> {
         let bind: Bind = Box::new(move |ground| {
-            let Ground { core, principals, .. } = ground;
-            let ground =
-                Ground { core: Arc::clone(core), state: Arc::new(state), principals: principals.clone() };
-            self.bind(&ground)
+            self.bind(&Ground { terms: Arc::clone(&ground.terms), state: Arc::new(state) })
         });
         Items { bound: vec![WithState(bind)], ..Items::default() }
     }

@@ -1,8 +1,9 @@
-//! The pages of a list, serialised once a generation, and the cursors between them.
+//! The pages of a list, and the cursors between them.
 //!
-//! A cursor is a sealed token bound to the method and to the digest of the list. It is good as long as the
-//! list is the same, on every replica; after a change the client starts over
-//! [spec: server/utilities/pagination].
+//! Pages are serialised once a generation where all callers see the same, and put together from prepared
+//! definitions at every request where they do not. A cursor is a sealed token bound to the method and to
+//! the digest of the list, or of the caller's view of it. It is good as long as that is the same, on every
+//! replica; after a change the client starts over [spec: server/utilities/pagination].
 
 use std::sync::Arc;
 
@@ -15,20 +16,30 @@ use switchboard_protocol::{Method, ProtocolError};
 use super::Facts;
 use super::bind::Exposed;
 use crate::seal::Purpose;
+use crate::visible::Caller;
+
+/// The purpose of sealed cursors.
+const CURSOR: &str = "cursor";
 
 /// One list.
 pub(super) struct List {
     method: Method,
     /// Of all the definitions, in their order: tells one generation of the list from another.
     pub(super) digest: [u8; 32],
-    /// Whole result objects.
-    pages: Vec<Bytes>,
+    content: Content,
+}
+
+enum Content {
+    /// The list is the same for all: whole result objects.
+    Pages(Vec<Bytes>),
+    /// Every caller has a view of its own, made when it asks.
+    Views { member: &'static str, items: Vec<Arc<Exposed>> },
 }
 
 impl List {
     /// Writes the pages of a list whose result has the items under `member`.
     pub(super) fn new(
-        (method, member): (Method, &str),
+        (method, member): (Method, &'static str),
         items: &[Arc<Exposed>],
         facts: &Facts,
     ) -> Result<Self, String> {
@@ -37,46 +48,86 @@ impl List {
             hasher.update((item.definition.len() as u64).to_be_bytes());
             hasher.update(&item.definition);
         }
-        let mut list = Self { method, digest: hasher.finalize().into(), pages: Vec::new() };
-        let size = facts.core.limits.page_size.max(1);
-        let count = items.len().div_ceil(size).max(1);
-        for number in 0..count {
-            let page = items.get(number * size..).unwrap_or_default();
-            let page = page.get(..size).unwrap_or(page);
-            let next = if number + 1 < count { Some(list.cursor(number + 1, facts)?) } else { None };
-            list.pages.push(write_page(member, page, (next, facts)));
+        let digest = hasher.finalize().into();
+        if items.iter().any(|item| !item.visible.is_empty()) {
+            return Ok(Self { method, digest, content: Content::Views { member, items: items.to_vec() } });
         }
-        Ok(list)
+        let items: Vec<&Exposed> = items.iter().map(|item| &**item).collect();
+        let purpose = Purpose { kind: CURSOR, method, caller: None, digest };
+        let pages = 0..page_count(items.len(), facts);
+        let pages = pages.map(|number| write_page(member, &items, (number, purpose, facts)));
+        Ok(Self { method, digest, content: Content::Pages(pages.collect::<Result<_, _>>()?) })
     }
 
     /// The page that a request asks for.
-    pub(super) fn page(&self, cursor: Option<&str>, facts: &Facts) -> Result<Bytes, ProtocolError> {
-        let number = match cursor {
-            None => Some(0),
-            Some(cursor) => self.open(cursor, facts),
-        };
-        number.and_then(|number| self.pages.get(number)).cloned().ok_or_else(|| {
-            ProtocolError::invalid_params(
-                "The cursor is not valid, or the list has changed since; start over without a cursor",
-            )
-        })
+    pub(super) fn page(
+        &self,
+        cursor: Option<&str>,
+        (caller, facts): (&Caller<'_>, &Facts),
+    ) -> Result<Bytes, ProtocolError> {
+        let Self { method, digest, content } = self;
+        let purpose = Purpose { kind: CURSOR, method: *method, caller: None, digest: *digest };
+        match content {
+            Content::Pages(pages) => {
+                let number = open(cursor, purpose, facts);
+                number.and_then(|number| pages.get(number)).cloned().ok_or_else(stale)
+            }
+            Content::Views { member, items } => {
+                let (digest, view) = self.view(items, caller);
+                let purpose = Purpose { caller: caller.id(), digest, ..purpose };
+                let number = open(cursor, purpose, facts).ok_or_else(stale)?;
+                if number >= page_count(view.len(), facts) {
+                    return Err(stale());
+                }
+                write_page(member, &view, (number, purpose, facts)).map_err(ProtocolError::internal)
+            }
+        }
     }
 
-    fn purpose(&self) -> Purpose<'static> {
-        Purpose { kind: "cursor", method: self.method, caller: None, digest: self.digest }
-    }
-
-    fn cursor(&self, number: usize, facts: &Facts) -> Result<String, String> {
-        facts.core.seal.seal(self.purpose(), None, &(number as u64).to_be_bytes())
-    }
-
-    fn open(&self, cursor: &str, facts: &Facts) -> Option<usize> {
-        let payload = facts.core.seal.open(self.purpose(), cursor).ok()?;
-        usize::try_from(u64::from_be_bytes(payload.try_into().ok()?)).ok()
+    /// What a caller sees of the list, and a digest of that: a cursor is good for one view only, so that
+    /// no item is told twice or left out when somebody's rights change between two pages.
+    fn view<'a>(&self, items: &'a [Arc<Exposed>], caller: &Caller<'_>) -> ([u8; 32], Vec<&'a Exposed>) {
+        let mut hasher = Sha256::new();
+        hasher.update(self.digest);
+        let mut view = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate().filter(|(_, item)| item.is_visible(caller)) {
+            hasher.update((index as u64).to_be_bytes());
+            view.push(&**item);
+        }
+        (hasher.finalize().into(), view)
     }
 }
 
-fn write_page(member: &str, items: &[Arc<Exposed>], (next, facts): (Option<String>, &Facts)) -> Bytes {
+#[cold]
+fn stale() -> ProtocolError {
+    ProtocolError::invalid_params(
+        "The cursor is not valid, or the list has changed since; start over without a cursor",
+    )
+}
+
+fn page_size(facts: &Facts) -> usize {
+    facts.terms.core.limits.page_size.max(1)
+}
+
+/// An empty list has one page.
+fn page_count(items: usize, facts: &Facts) -> usize {
+    items.div_ceil(page_size(facts)).max(1)
+}
+
+/// The number of the page that a cursor stands for.
+fn open(cursor: Option<&str>, purpose: Purpose<'_>, facts: &Facts) -> Option<usize> {
+    let Some(cursor) = cursor else { return Some(0) };
+    let payload = facts.terms.core.seal.open(purpose, cursor).ok()?;
+    usize::try_from(u64::from_be_bytes(payload.try_into().ok()?)).ok()
+}
+
+fn write_page(
+    member: &str,
+    items: &[&Exposed],
+    (number, purpose, facts): (usize, Purpose<'_>, &Facts),
+) -> Result<Bytes, String> {
+    let rest = items.get(number * page_size(facts)..).unwrap_or_default();
+    let (items, rest) = rest.split_at_checked(page_size(facts)).unwrap_or((rest, &[]));
     let size: usize = items.iter().map(|item| item.definition.len() + 1).sum();
     let mut out = String::with_capacity(size + 512);
     out.push_str(r#"{"resultType":"complete",""#);
@@ -89,17 +140,18 @@ fn write_page(member: &str, items: &[Arc<Exposed>], (next, facts): (Option<Strin
         out.push_str(&item.definition);
     }
     out.push(']');
-    if let Some(next) = next {
+    if !rest.is_empty() {
+        let next = facts.terms.core.seal.seal(purpose, None, &(number as u64 + 1).to_be_bytes())?;
         // Base64url needs no escapes.
         out.push_str(&format!(r#","nextCursor":"{next}""#));
     }
     out.push_str(&tail(facts));
-    out.into()
+    Ok(out.into())
 }
 
 /// The cache hints and the identity, with which prepared results end.
 pub(super) fn tail(facts: &Facts) -> String {
-    let (ttl_ms, scope) = facts.list_cache.hints();
+    let (ttl_ms, scope) = facts.terms.list_cache.hints();
     let scope = match scope {
         CacheScope::Public => "public",
         CacheScope::Private => "private",

@@ -9,12 +9,14 @@ mod items;
 mod lists;
 mod snapshot;
 
+use std::any::TypeId;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::build::BuildError;
 use crate::bus::Change;
 use crate::entry::{Cache, Core};
+use crate::visible::Predicate;
 
 pub(crate) use bind::{Exposed, Ground};
 pub(crate) use items::Bindings;
@@ -49,14 +51,34 @@ struct Shared {
 
 /// What a snapshot is made with, besides its items.
 pub(crate) struct Facts {
-    pub(crate) core: Arc<Core>,
+    pub(crate) terms: Arc<Terms>,
     /// The server's identity, as JSON text.
     pub(crate) stamp: Arc<str>,
     pub(crate) instructions: Option<String>,
-    pub(crate) list_cache: Cache,
-    pub(crate) principals: Vec<std::any::TypeId>,
     /// Whether changes reach anybody.
     pub(crate) announces: bool,
+}
+
+/// What every item of a server is held against and bound to.
+pub(crate) struct Terms {
+    pub(crate) core: Arc<Core>,
+    /// The types of principal that there is an authenticator for.
+    pub(crate) principals: Vec<TypeId>,
+    /// What hides items from callers, besides their own predicates.
+    pub(crate) visible: Vec<Predicate>,
+    pub(crate) list_cache: Cache,
+}
+
+impl Terms {
+    /// What is wrong with them.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let is_public = matches!(self.list_cache, Cache::Public(_));
+        (is_public && !self.visible.is_empty()).then(|| {
+            "callers do not see the same lists, so lists must not be cached publicly; give list_cache a \
+             Cache::Private"
+                .to_owned()
+        })
+    }
 }
 
 impl fmt::Debug for Catalog {
@@ -123,8 +145,7 @@ impl Catalog {
     }
 
     fn bind(&self, items: Items<()>) -> Result<Bindings, BuildError> {
-        let Facts { core, principals, .. } = &self.shared.facts;
-        items.bind(&Ground { core: Arc::clone(core), state: Arc::new(()), principals: principals.clone() })
+        items.bind(&Ground { terms: Arc::clone(&self.shared.facts.terms), state: Arc::new(()) })
     }
 
     fn remove(&self, remove: impl FnOnce(&mut Bindings) -> bool) -> bool {
@@ -143,7 +164,7 @@ impl Catalog {
         drop(guard);
         for (changed, change) in after.changes_since(&before) {
             if changed {
-                self.shared.facts.core.bus.publish(change);
+                self.shared.facts.terms.core.bus.publish(change);
             }
         }
         Ok(())

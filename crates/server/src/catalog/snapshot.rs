@@ -19,6 +19,7 @@ use super::{Bindings, Changed, Facts};
 use crate::build::BuildError;
 use crate::bus::Change;
 use crate::call::supported;
+use crate::visible::Caller;
 
 /// One generation.
 pub(crate) struct Snapshot {
@@ -87,7 +88,7 @@ impl Snapshot {
         &self,
         method: Method,
         cursor: Option<&str>,
-        facts: &Facts,
+        (caller, facts): (&Caller<'_>, &Facts),
     ) -> Result<Bytes, ProtocolError> {
         let [tools, resources, templates, prompts] = &self.lists;
         let list = match method {
@@ -97,7 +98,7 @@ impl Snapshot {
             Method::ListPrompts => prompts,
             _ => return Err(ProtocolError::method_not_found(method.name())),
         };
-        list.page(cursor, facts)
+        list.page(cursor, (caller, facts))
     }
 
     /// Whether the server has what a method is about.
@@ -113,36 +114,39 @@ impl Snapshot {
         }
     }
 
-    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<Exposed>> {
-        self.tools.get(name)
+    pub(crate) fn tool(&self, name: &str, caller: &Caller<'_>) -> Option<&Arc<Exposed>> {
+        self.tools.get(name).filter(|tool| tool.is_visible(caller))
     }
 
-    pub(crate) fn prompt(&self, name: &str) -> Option<&Arc<Exposed>> {
-        self.prompts.get(name)
+    pub(crate) fn prompt(&self, name: &str, caller: &Caller<'_>) -> Option<&Arc<Exposed>> {
+        self.prompts.get(name).filter(|prompt| prompt.is_visible(caller))
     }
 
-    /// The resource at a URI: a fixed one wins over templates, an earlier template over a later one.
-    pub(crate) fn resource(&self, uri: &str) -> Option<Found<'_>> {
-        if let Some(exposed) = self.resources.get(uri) {
+    /// The resource at a URI, among those that the caller sees: a fixed one wins over templates, an earlier
+    /// template over a later one.
+    pub(crate) fn resource(&self, uri: &str, caller: &Caller<'_>) -> Option<Found<'_>> {
+        if let Some(exposed) = self.resources.get(uri).filter(|resource| resource.is_visible(caller)) {
             return Some(Found { exposed, vars: Vars::new() });
         }
         self.bindings.templates.iter().find_map(|exposed| {
             let vars = exposed.template.as_ref()?.matches(uri)?;
-            Some(Found { exposed, vars })
+            exposed.is_visible(caller).then_some(Found { exposed, vars })
         })
     }
 
-    /// The template with this very text, or the resource with this URI.
-    pub(crate) fn template(&self, text: &str) -> Option<&Arc<Exposed>> {
-        self.bindings
-            .templates
-            .iter()
-            .find(|exposed| exposed.name == text)
-            .or_else(|| self.resources.get(text))
+    /// The template with this very text, or the resource with this URI, if the caller sees it.
+    pub(crate) fn template(&self, text: &str, caller: &Caller<'_>) -> Option<&Arc<Exposed>> {
+        let template = self.bindings.templates.iter().find(|exposed| exposed.name == text);
+        let found = [template, self.resources.get(text)];
+        found.into_iter().flatten().find(|exposed| exposed.is_visible(caller))
     }
 
     /// The part of a subscription that the server honours.
-    pub(crate) fn grant(&self, wanted: SubscriptionFilter, most: usize) -> SubscriptionFilter {
+    pub(crate) fn grant(
+        &self,
+        wanted: SubscriptionFilter,
+        (caller, most): (&Caller<'_>, usize),
+    ) -> SubscriptionFilter {
         let announces = |wanted: Option<bool>, has: Option<bool>| {
             (wanted == Some(true) && has == Some(true)).then_some(true)
         };
@@ -150,7 +154,7 @@ impl Snapshot {
         let resources = capabilities.resources.as_ref();
         let watches = resources.is_some_and(|has| has.subscribe == Some(true));
         let uris = wanted.resource_subscriptions.filter(|_| watches).map(|mut uris| {
-            uris.retain(|uri| self.resource(uri).is_some());
+            uris.retain(|uri| self.resource(uri, caller).is_some());
             uris.truncate(most);
             uris
         });

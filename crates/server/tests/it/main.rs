@@ -19,3 +19,4 @@ mod stdio;
 mod timeline;
 mod tools;
 mod user_code;
+mod visible;
