@@ -40,6 +40,8 @@ pub struct ListenStream {
 enum State {
     ExpectAcknowledgement,
     Open,
+    /// The end was asked for. What had changed by then still comes, at most so many messages.
+    Closing(usize),
     Ended,
 }
 
@@ -87,7 +89,7 @@ impl ListenStream {
                 self.state = State::Open;
                 Poll::Ready(Some(self.acknowledgement()))
             }
-            State::Open => self.poll_open(cx),
+            State::Open | State::Closing(_) => self.poll_open(cx),
             State::Ended => Poll::Ready(None),
         }
     }
@@ -98,20 +100,31 @@ impl ListenStream {
     }
 
     fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if self.end.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Some(self.finish()));
+        if self.state == State::Open && self.end.as_mut().poll(cx).is_ready() {
+            self.state = State::Closing(self.different_changes());
         }
-        loop {
+        while self.state != State::Closing(0) {
             match self.changes.poll_change(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(None) => return Poll::Ready(Some(self.finish())),
-                // A bus may say more than it was asked for; a client hears only what it asked for.
-                Poll::Ready(Some(change)) if self.wants(&change) => {
-                    return Poll::Ready(Some(self.notification(&change)));
+                Poll::Pending if self.state == State::Open => return Poll::Pending,
+                Poll::Pending | Poll::Ready(None) => break,
+                Poll::Ready(Some(change)) => {
+                    // Changes that go on for ever do not put off the end.
+                    if let State::Closing(left) = &mut self.state {
+                        *left -= 1;
+                    }
+                    // A bus may say more than it was asked for; a client hears only what it asked for.
+                    if self.wants(&change) {
+                        return Poll::Ready(Some(self.notification(&change)));
+                    }
                 }
-                Poll::Ready(Some(_)) => {}
             }
         }
+        Poll::Ready(Some(self.finish()))
+    }
+
+    /// How many changes can wait at the same time: each is told once, however often it happened.
+    fn different_changes(&self) -> usize {
+        3 + self.filter.resource_subscriptions.as_ref().map_or(0, Vec::len)
     }
 
     fn wants(&self, change: &Change) -> bool {

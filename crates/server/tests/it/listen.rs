@@ -1,9 +1,10 @@
 //! Subscriptions: acknowledged first, exactly what was asked for, coalesced, ended with a result.
 
 use serde_json::{Value, json};
-use switchboard_server::{Limits, Prompt, Resource, Server, Tool};
+use switchboard_protocol::model::notification::LoggingLevel;
+use switchboard_server::{Ctx, Limits, Prompt, Resource, Server, Tool};
 
-use crate::endpoint::{Events, Post};
+use crate::endpoint::{Events, Post, meta};
 
 async fn text() -> &'static str {
     "text"
@@ -56,6 +57,98 @@ async fn a_subscription_is_acknowledged_first_and_then_hears_what_it_asked_for()
     let last = next(&mut events, &id).await;
     assert_eq!((&last["id"], &last["result"]["resultType"]), (&id, &json!("complete")));
     assert_eq!(events.next().await, None);
+}
+
+async fn chatty(ctx: Ctx) -> &'static str {
+    ctx.log(LoggingLevel::Alert, "words").await;
+    "done"
+}
+
+#[tokio::test]
+async fn several_subscriptions_hear_changes_of_every_kind_under_their_own_ids_and_nothing_else() {
+    let server = server(Limits::default());
+    server.catalog().insert(Tool::new("chatty", chatty)).unwrap();
+    let service = server.http().into_service();
+    let filter = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
+                        "resourceSubscriptions": ["res://a", "item://x"]});
+    let mut talkative = meta();
+    talkative["progressToken"] = json!("t");
+    talkative["io.modelcontextprotocol/logLevel"] = json!("debug");
+    let mut open = Vec::new();
+    for id in [json!(0), json!(""), json!("0"), json!(9_007_199_254_740_993_i64)] {
+        let params = json!({"notifications": filter, "_meta": talkative});
+        let mut events = Post::with_id("subscriptions/listen", params, &id).open(&service).await;
+        let first = next(&mut events, &id).await;
+        assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
+        assert_eq!(first["params"]["notifications"], filter);
+        open.push((id, events));
+    }
+    // What a call says is said on its own stream.
+    let params = json!({"name": "chatty", "_meta": talkative});
+    assert_eq!(Post::new("tools/call", params).send(&service).await.messages.len(), 2);
+    let notifier = server.notifier();
+    notifier.tools_changed();
+    notifier.prompts_changed();
+    notifier.resources_changed();
+    for uri in ["res://a", "res://b", "item://x", "item://y"] {
+        notifier.resource_updated(uri);
+    }
+    service.end_subscriptions();
+    for (id, mut events) in open {
+        let mut heard = Vec::new();
+        loop {
+            let message = next(&mut events, &id).await;
+            let Some(method) = message["method"].as_str() else {
+                assert_eq!((&message["id"], &message["result"]["resultType"]), (&id, &json!("complete")));
+                break;
+            };
+            let uri = message["params"]["uri"].as_str().unwrap_or_default();
+            heard.push(format!("{} {uri}", method.trim_start_matches("notifications/")));
+        }
+        heard.sort();
+        let changes = [
+            "prompts/list_changed ",
+            "resources/list_changed ",
+            "resources/updated item://x",
+            "resources/updated res://a",
+            "tools/list_changed ",
+        ];
+        assert_eq!(heard, changes, "{id}");
+        assert_eq!(events.next().await, None);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_filter_is_refused_and_what_asks_for_nothing_hears_nothing() {
+    let server = server(Limits::default());
+    let service = server.http().into_service();
+    for filter in [
+        json!({"toolsListChanged": "yes"}),
+        json!({"toolsListChanged": 1}),
+        json!({"resourceSubscriptions": "res://a"}),
+        json!({"resourceSubscriptions": [7]}),
+        json!("all"),
+        json!(null),
+    ] {
+        let got = listen(filter.clone(), &json!(1)).send(&service).await;
+        assert_eq!(got.code(), Some(-32602), "{filter}");
+    }
+    for filter in [
+        json!({}),
+        json!({"toolsListChanged": false, "resourceSubscriptions": []}),
+        json!({"later": true}),
+        json!({"resourceSubscriptions": ["nobody://1", "res://", ""]}),
+    ] {
+        let id = json!(1);
+        let mut events = listen(filter.clone(), &id).open(&service).await;
+        let first = next(&mut events, &id).await;
+        let granted = first["params"]["notifications"].as_object().unwrap();
+        assert!(granted.values().all(|value| *value != true), "{filter}: {first}");
+        server.notifier().tools_changed();
+        server.notifier().resource_updated("res://a");
+        service.end_subscriptions();
+        assert!(next(&mut events, &id).await.get("result").is_some(), "{filter}");
+    }
 }
 
 #[tokio::test]
