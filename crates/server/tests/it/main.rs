@@ -9,6 +9,7 @@ mod catalog;
 mod decode;
 mod endpoint;
 mod http;
+mod linger;
 mod listen;
 mod origin;
 mod rounds;
