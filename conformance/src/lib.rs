@@ -19,3 +19,8 @@
 
 pub mod client;
 pub mod server;
+
+/// The examples of the README, so that they compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;
