@@ -29,6 +29,11 @@ async fn dropping_a_call_closes_its_stream() {
     }
     drop(call);
     server.left(1).await;
+    // Hanging up says it all: no notification follows, and the next call finds the client as it was.
+    server.then("tools/call", Reply::result(&text_result("done")));
+    client.call("f", &()).await.unwrap();
+    let methods: Vec<String> = server.finish().iter().map(|request| request.method()).collect();
+    assert!(methods.iter().all(|method| method != "notifications/cancelled"), "{methods:?}");
 }
 
 /// A server on a pipe that answers the probe; `call` says what follows a `tools/call`.

@@ -140,6 +140,32 @@ async fn a_crashed_child_is_started_again_for_the_next_request() {
 }
 
 #[tokio::test]
+async fn a_subscription_is_opened_again_on_the_next_child() {
+    let folder = tempfile::tempdir().unwrap();
+    let marker = folder.path().join("crashed");
+    let said = |method: &str, params: &str| {
+        format!(
+            r#"printf '{{"jsonrpc":"2.0","method":"notifications/{method}","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":%s}}{params}}}}}\n' "$id""#
+        )
+    };
+    let arms = format!(
+        r#"*subscriptions/listen*) id=${{line#*\"id\":}}; id=${{id%%,*}}; {}; if [ -e {marker} ]; then {}; fi;;
+*tools/call*) : > {marker}; exit 7;;"#,
+        said("subscriptions/acknowledged", r#","notifications":{"toolsListChanged":true}"#),
+        said("tools/list_changed", ""),
+        marker = marker.display(),
+    );
+    let mut limits = Limits::default();
+    limits.reconnect_wait = Duration::from_millis(1);
+    let client = builder().limits(limits).child(script(&arms)).await.unwrap();
+    let mut changes = client.listen(SubscriptionFilter::new().tools()).await.unwrap();
+    client.call("f", &()).await.unwrap_err();
+    // What changed while nobody listened is not known, so it is said that something may have.
+    assert_eq!([changes.next().await, changes.next().await], [Some(Change::Resync), Some(Change::Tools)]);
+    client.close().await;
+}
+
+#[tokio::test]
 async fn a_read_survives_a_crash_and_restarts_are_bounded() {
     let arms = r#"*resources/read*) exit 7;;"#;
     let mut limits = Limits::default();
