@@ -10,7 +10,8 @@ use crate::bus::ChangeBus;
 use crate::extract::CallerId;
 use crate::limits::Limits;
 use crate::linger::Lingering;
-use crate::schema::ArgumentSchema;
+use crate::output::OutputSchema;
+use crate::schema::EnforcedSchema;
 use crate::seal::Seal;
 
 /// For how long a client may use an answer again, and who may share it [spec: server/utilities/caching].
@@ -48,7 +49,9 @@ impl Core {
 /// The facts about one exposed thing that extractors and replies read.
 #[derive(Default)]
 pub(crate) struct Entry {
-    pub(crate) schema: Option<ArgumentSchema>,
+    pub(crate) schema: Option<EnforcedSchema>,
+    /// What structured results are held against, where that says more than their type.
+    pub(crate) output: Option<OutputSchema>,
     pub(crate) mime: Option<String>,
     pub(crate) cache: Cache,
     pub(crate) description: Option<String>,

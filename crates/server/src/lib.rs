@@ -79,6 +79,7 @@ mod listen;
 mod middleware;
 mod needs;
 mod outbox;
+mod output;
 mod prompt;
 mod reply;
 mod resource;

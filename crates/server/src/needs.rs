@@ -6,15 +6,14 @@
 use std::any::{TypeId, type_name};
 
 use schemars::JsonSchema;
-use serde_json::Value;
 
-use crate::schema::{self, Arguments};
+use crate::schema::{self, Arguments, Output};
 
 /// What a handler needs.
 #[derive(Debug, Default)]
 pub struct Needs {
     pub(crate) arguments: Option<Arguments>,
-    pub(crate) output: Option<Value>,
+    pub(crate) output: Option<Output>,
     pub(crate) variables: Option<&'static str>,
     pub(crate) principals: Vec<(TypeId, &'static str)>,
     pub(crate) rounds: bool,

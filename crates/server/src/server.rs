@@ -24,6 +24,7 @@ use crate::limits::Limits;
 use crate::linger::{Graced, Lingering, Spawned};
 use crate::middleware::{CallService, Wrap, stack};
 use crate::outbox::Outbox;
+use crate::output;
 use crate::reply::{Reply, ReplyBody};
 use crate::rounds;
 use crate::visible::Caller;
@@ -242,6 +243,9 @@ fn start(exposed: &Exposed, mut call: Call) -> ReplyFuture {
         None => exposed.run.run(call),
         Some(service) => service.run(call),
     };
+    if entry.output.is_some() {
+        future = Box::pin(output::conforming(future, Arc::clone(&exposed.bound)));
+    }
     if entry.spawned {
         future = Box::pin(Spawned::Waiting(future));
     }

@@ -18,9 +18,10 @@ use crate::entry::{Bound, Cache, Entry};
 use crate::handler::{Erased, Run, with_state};
 use crate::middleware::{CallService, stack};
 use crate::needs::Needs;
+use crate::output::OutputSchema;
 use crate::prompt::Prompt;
 use crate::resource::{Completer, Resource};
-use crate::schema::{ArgumentSchema, no_arguments};
+use crate::schema::{EnforcedSchema, Side, no_arguments};
 use crate::tool::Tool;
 use crate::visible::{Caller, Item, Predicate, all_agree};
 
@@ -109,13 +110,14 @@ impl<S: Send + Sync + 'static> Ground<S> {
         let (published, schema) = input_of(&tool, &mut problems);
         let published = Value::Object(published);
         let headers = problems.take(ParamHeaders::from_schema(&published)).unwrap_or_default();
-        let output_schema = tool.output_schema.as_ref().or(tool.needs.output.as_ref());
+        let output = output_of(&tool, &mut problems);
+        let generated = tool.needs.output.as_ref().map(|output| &output.published);
         let definition = ToolDefinition {
             name: &tool.name,
             title: tool.title.as_deref(),
             description: tool.description.as_deref(),
             input_schema: &published,
-            output_schema,
+            output_schema: tool.output_schema.as_ref().or(generated),
             annotations: (tool.annotations != ToolAnnotations::default()).then_some(&tool.annotations),
             icons: tool.icons.as_deref(),
             meta: tool.meta.as_ref(),
@@ -124,6 +126,7 @@ impl<S: Send + Sync + 'static> Ground<S> {
         let visible = self.visible(&mut problems, &tool.visible);
         let entry = Entry {
             schema,
+            output,
             timeout: tool.timeout,
             grace: tool.grace,
             spawned: tool.spawned,
@@ -196,7 +199,7 @@ impl<S: Send + Sync + 'static> Ground<S> {
         let names: Vec<String> = listed.iter().map(|argument| argument.name.clone()).collect();
         let completers = self.completers(&mut problems, prompt.completers, &names);
         let strict = prompt.needs.arguments.as_ref().map(|arguments| arguments.strict.clone());
-        let schema = strict.and_then(|strict| problems.take(ArgumentSchema::generated(strict)));
+        let schema = strict.and_then(|strict| problems.take(EnforcedSchema::generated(Side::Input, strict)));
         let visible = self.visible(&mut problems, &prompt.visible);
         let definition = problems.text(&model::prompt::Prompt {
             name: prompt.name.clone(),
@@ -369,17 +372,18 @@ fn resource_definition<S>(resource: &Resource<S>) -> ResourceDefinition<'_> {
 }
 
 /// The published input schema of a tool, and how it is enforced.
-fn input_of<S>(tool: &Tool<S>, problems: &mut Problems) -> (Map<String, Value>, Option<ArgumentSchema>) {
+fn input_of<S>(tool: &Tool<S>, problems: &mut Problems) -> (Map<String, Value>, Option<EnforcedSchema>) {
     let (mut published, schema) = match (&tool.input_schema, &tool.needs.arguments) {
-        (Some(Value::Object(written)), _) => {
-            (written.clone(), problems.take(ArgumentSchema::written(Value::Object(written.clone()))))
-        }
+        (Some(Value::Object(written)), _) => (
+            written.clone(),
+            problems.take(EnforcedSchema::written(Side::Input, Value::Object(written.clone()))),
+        ),
         (Some(_), _) => {
             problems.add("its input schema must be an object");
             (no_arguments(), None)
         }
         (None, Some(arguments)) => {
-            let schema = problems.take(ArgumentSchema::generated(arguments.strict.clone()));
+            let schema = problems.take(EnforcedSchema::generated(Side::Input, arguments.strict.clone()));
             (arguments.published.clone(), schema)
         }
         (None, None) => (no_arguments(), None),
@@ -393,6 +397,17 @@ fn input_of<S>(tool: &Tool<S>, problems: &mut Problems) -> (Map<String, Value>, 
         }
     }
     (published, schema)
+}
+
+/// What the structured results of a tool are held against, where that says more than their type.
+fn output_of<S>(tool: &Tool<S>, problems: &mut Problems) -> Option<OutputSchema> {
+    let enforced = match (&tool.output_schema, &tool.needs.output) {
+        (Some(written), _) => EnforcedSchema::written(Side::Output, written.clone()),
+        (None, Some(output)) => EnforcedSchema::generated(Side::Output, output.strict.clone()),
+        (None, None) => return None,
+    };
+    let enforced = problems.take(enforced).filter(EnforcedSchema::says_more)?;
+    Some(OutputSchema::new(&tool.name, enforced))
 }
 
 /// Writes a header annotation to the property at a path.

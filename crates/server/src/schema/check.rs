@@ -1,7 +1,7 @@
-//! The schema of one tool or prompt, as it is enforced.
+//! The schema of arguments or of a result, as it is enforced.
 //!
-//! Decoding into the type enforces most schemas. Where the schema says more, the compiled validator runs
-//! before; where decoding fails, it says why.
+//! The type enforces most schemas, by decoding into it or by being what is written. Where the schema says
+//! more, the compiled validator runs as well; where decoding fails, it says why.
 
 use serde_json::Value;
 
@@ -15,59 +15,82 @@ use switchboard_schema::{SchemaLimits, Validator};
 #[cfg(feature = "validate")]
 const NAMED: usize = 8;
 
-/// The schema that arguments are held against.
+/// Which of the two schemas of a tool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Side {
+    Input,
+    Output,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Output => "output",
+        }
+    }
+}
+
+/// A schema that values are held against.
 #[derive(Debug)]
-pub(crate) struct ArgumentSchema {
+pub(crate) struct EnforcedSchema {
     #[cfg_attr(not(feature = "validate"), expect(dead_code, reason = "only the validator reads it"))]
     schema: Value,
-    /// Whether decoding into the type enforces all of it.
+    /// Whether the type enforces all of it.
     covered: bool,
     #[cfg(feature = "validate")]
     validator: OnceLock<Option<Validator>>,
 }
 
-impl ArgumentSchema {
-    /// A schema that was generated from the type that decodes the arguments.
-    pub(crate) fn generated(schema: Value) -> Result<Self, String> {
+impl EnforcedSchema {
+    /// A schema that was generated from the type of the arguments or of the result.
+    pub(crate) fn generated(side: Side, schema: Value) -> Result<Self, String> {
         #[cfg(feature = "validate")]
         let covered = switchboard_schema::is_covered_by_type(&schema);
         #[cfg(not(feature = "validate"))]
         let covered = !asserts(&schema);
-        Self::of(schema, covered)
+        Self::of(side, schema, covered)
     }
 
     /// A schema that the author wrote: nothing but the validator enforces it.
-    pub(crate) fn written(schema: Value) -> Result<Self, String> {
-        Self::of(schema, false)
+    pub(crate) fn written(side: Side, schema: Value) -> Result<Self, String> {
+        Self::of(side, schema, false)
     }
 
     #[cfg(feature = "validate")]
-    fn of(schema: Value, covered: bool) -> Result<Self, String> {
+    fn of(side: Side, schema: Value, covered: bool) -> Result<Self, String> {
         let validator = OnceLock::new();
         if !covered {
             let compiled = Validator::compile(&schema, &SchemaLimits::default())
-                .map_err(|error| format!("its input schema cannot be used: {error}"))?;
+                .map_err(|error| format!("its {} schema cannot be used: {error}", side.name()))?;
             let _ = validator.set(Some(compiled));
         }
         Ok(Self { schema, covered, validator })
     }
 
     #[cfg(not(feature = "validate"))]
-    fn of(schema: Value, covered: bool) -> Result<Self, String> {
+    fn of(side: Side, schema: Value, covered: bool) -> Result<Self, String> {
         if covered {
             return Ok(Self { schema, covered });
         }
-        Err("its input schema says more than the argument type enforces; \
-             turn on the feature `validate` of switchboard-server"
-            .into())
+        Err(format!(
+            "its {} schema says more than its type enforces; turn on the feature `validate` of \
+             switchboard-server",
+            side.name()
+        ))
     }
 
-    /// What the schema has against these arguments that decoding would not find.
+    /// Whether there is more to check than the type does.
+    pub(crate) fn says_more(&self) -> bool {
+        !self.covered
+    }
+
+    /// What the schema has against this value that the type would not find.
     pub(crate) fn check(&self, text: &[u8]) -> Option<String> {
         if self.covered { None } else { self.explain(text) }
     }
 
-    /// What the schema has against these arguments.
+    /// What the schema has against this value.
     #[cfg(feature = "validate")]
     pub(crate) fn explain(&self, text: &[u8]) -> Option<String> {
         let value: Value = match serde_json::from_slice(text) {

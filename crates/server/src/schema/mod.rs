@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-pub(crate) use check::ArgumentSchema;
+pub(crate) use check::{EnforcedSchema, Side};
 pub(crate) use form::{Form, form_of};
 
 /// The schema of an argument type.
@@ -22,6 +22,15 @@ pub(crate) struct Arguments {
     pub(crate) strict: Value,
     /// As it is shown to clients.
     pub(crate) published: Map<String, Value>,
+}
+
+/// The schema of an output type.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    /// As it was generated: what is enforced.
+    pub(crate) strict: Value,
+    /// As it is shown to clients.
+    pub(crate) published: Value,
 }
 
 /// The arguments of a handler that takes none. `properties` is there because some model providers refuse
@@ -45,11 +54,12 @@ pub(crate) fn arguments<T: JsonSchema>() -> Arguments {
 }
 
 /// The schema of an output type, for encoding.
-pub(crate) fn output<T: JsonSchema>() -> Value {
-    let generated = SchemaSettings::draft2020_12()
+pub(crate) fn output<T: JsonSchema>() -> Output {
+    let strict = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator()
         .into_root_schema_for::<T>()
         .to_value();
-    profile::output(&generated, &T::schema_name())
+    let published = profile::output(&strict, &T::schema_name());
+    Output { strict, published }
 }

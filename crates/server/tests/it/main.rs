@@ -12,6 +12,7 @@ mod http;
 mod linger;
 mod listen;
 mod origin;
+mod output;
 mod rounds;
 mod rules;
 mod shutdown;
