@@ -6,5 +6,6 @@
     reason = "test helpers outside of test functions may panic too"
 )]
 
+mod outcomes;
 mod runs;
 mod support;
