@@ -17,8 +17,9 @@ use switchboard_protocol::model::elicitation::{Elicit, ElicitAction, ElicitForm,
 use switchboard_protocol::model::input::{InputRequest, InputRequests, InputResponses};
 use switchboard_protocol::model::roots::{ListRootsResult, Root};
 use switchboard_protocol::model::sampling::{CreateMessage, CreateMessageResult};
+use url::Url;
 
-use crate::error::{Delivery, Error, Kind};
+use crate::error::{Delivery, Error, Kind, excerpt};
 use crate::form;
 
 /// What the person said to a question.
@@ -117,11 +118,12 @@ impl Inputs {
     /// Answers the questions of one round, one after the other: a person answers them.
     ///
     /// # Errors
-    /// When a question is of a kind that was not declared; nothing was asked of anybody then. When
+    /// When a question is of a kind that was not declared, or breaks a rule; nothing was asked of anybody then. When
     /// a handler refused, or answered what the question does not allow.
     pub(crate) async fn answer(&self, questions: InputRequests) -> Result<InputResponses, Error> {
         for question in questions.values() {
             self.check_declared(question)?;
+            check_rules(question)?;
         }
         let mut answers = BTreeMap::new();
         for (key, question) in questions {
@@ -213,6 +215,26 @@ fn fields(content: Value) -> Result<Map<String, Value>, Error> {
     }
 }
 
+/// What a question of its kind must be, whoever is asked.
+fn check_rules(question: &InputRequest) -> Result<(), Error> {
+    let fault = match question {
+        InputRequest::Elicit(Elicit::Url(asked)) => Url::parse(&asked.url)
+            .err()
+            .map(|fault| format!("an address that is none ({fault}): {}", excerpt(&asked.url))),
+        InputRequest::CreateMessage(asked) => asked
+            .check_tool_results()
+            .err()
+            .map(|fault| format!("a model with messages that no model takes: {}", excerpt(&fault))),
+        InputRequest::Elicit(Elicit::Form(_)) | InputRequest::ListRoots(_) => None,
+    };
+    match fault {
+        None => Ok(()),
+        Some(fault) => {
+            Err(Error::server_fault(format!("the server asked for {fault}; nothing was asked of anybody")))
+        }
+    }
+}
+
 /// A root must be a file or a folder [spec: client/roots].
 fn only_files(roots: Vec<Root>) -> Result<Vec<Root>, Error> {
     let is_file =
@@ -221,7 +243,7 @@ fn only_files(roots: Vec<Root>) -> Result<Vec<Root>, Error> {
         None => Ok(roots),
         Some(root) => Err(Error::misuse(format!(
             "the root {} is no file:// URI, and this revision allows no other",
-            crate::error::excerpt(&root.uri)
+            excerpt(&root.uri)
         ))
         .delivered(Delivery::Rejected)),
     }

@@ -1,5 +1,7 @@
 //! Sampling: a server asks the client's language model [spec: client/sampling].
 
+mod balance;
+
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -80,7 +80,9 @@ impl Questions {
     /// The client's language model is asked. The key is `sampling`.
     #[must_use]
     pub fn sampling(request: CreateMessage) -> Self {
-        Self::one("sampling", InputRequest::CreateMessage(Box::new(request)))
+        let problem = request.check_tool_results().err();
+        let asked = Self::one("sampling", InputRequest::CreateMessage(Box::new(request)));
+        Self { problem, ..asked }
     }
 
     /// The client is asked for its roots. The key is `roots`.
