@@ -46,7 +46,8 @@ struct Step {
     meta: Map<String, Value>,
     #[serde(default = "seven")]
     id: Value,
-    /// Instead of all that: the message as text. `$META` in it is the usual `_meta`.
+    /// Instead of all that: the message as text. `$META` in it is the usual `_meta`, `$DEEP` an array in 5000
+    /// arrays.
     raw: Option<String>,
     /// Who asks, over HTTP.
     #[serde(rename = "as")]
@@ -106,7 +107,8 @@ fn fill(value: &Value, kept: &Kept) -> Value {
 impl Step {
     fn message(&self, kept: &Kept) -> String {
         if let Some(raw) = &self.raw {
-            return raw.replace("$META", &meta().to_string());
+            let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+            return raw.replace("$META", &meta().to_string()).replace("$DEEP", &deep);
         }
         let mut params = fill(&self.params, kept);
         if params.is_object() {
