@@ -9,6 +9,7 @@ mod decode;
 
 pub(crate) use decode::supported;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -32,9 +33,16 @@ use crate::reply::Reply;
 use crate::rounds::OpenRound;
 
 /// A request that is well-formed, of a known method and of a revision that is spoken here.
+///
+/// Its parts are fields: `call.id`, `call.params`, `call.extensions`. It is boxed, since it goes through many
+/// hands until its handler has it, and every middleware is one more.
+#[derive(Debug)]
+pub struct Call(Box<CallParts>);
+
+/// What a [`Call`] consists of.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Call {
+pub struct CallParts {
     /// Goes back with the answer.
     pub id: RequestId,
     /// Which row of the table of methods.
@@ -202,7 +210,27 @@ impl From<FrameError> for Refusal {
     }
 }
 
+impl Deref for Call {
+    type Target = CallParts;
+
+    fn deref(&self) -> &CallParts {
+        &self.0
+    }
+}
+
+impl DerefMut for Call {
+    fn deref_mut(&mut self) -> &mut CallParts {
+        &mut self.0
+    }
+}
+
 impl Call {
+    /// Takes it apart.
+    #[must_use]
+    pub fn into_parts(self) -> CallParts {
+        *self.0
+    }
+
     /// The name or URI that the call is about, if its method has one.
     #[must_use]
     pub fn target(&self) -> Option<&Target> {

@@ -95,14 +95,14 @@ mod visible;
 
 pub use build::{BuildError, Builder};
 pub use bus::{Change, ChangeBus, Changes, Notifier, next_change};
-pub use call::{Call, CallMeta, Completing, Params, Refusal, Target};
+pub use call::{Call, CallMeta, CallParts, Completing, Params, Refusal, Target};
 pub use catalog::{Catalog, Expose, Items};
 pub use ctx::Ctx;
 pub use entry::Cache;
 pub use errors::{Say, ToolError};
 pub use exchange::{Dispatch, Exchange, ExchangeEvent, ListenRequest, ReplyFuture};
 pub use extract::{Args, CallerId, Extension, FromCall, FromRef, Principal, Rejection, State, Vars};
-pub use handler::Handler;
+pub use handler::{AsyncFunction, Handler, Parameters};
 #[cfg(feature = "serve")]
 pub use http::{Body, Http, HttpService};
 pub use hub::Hub;

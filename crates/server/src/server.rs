@@ -72,7 +72,7 @@ impl Server {
             let wanted = std::mem::take(filter);
             let caller = Caller::of(&call);
             let filter = router.catalog.load().grant(wanted, (&caller, core.limits.listen_uris));
-            return Dispatch::Listen(ListenRequest { id: call.id, filter });
+            return Dispatch::Listen(ListenRequest { id: call.into_parts().id, filter });
         }
         let (token, level) = (&call.meta.progress_token, call.meta.log_level);
         if token.is_some() || level.is_some() {

@@ -20,7 +20,7 @@ use switchboard_protocol::{Method, ProtocolError, RequestId, RequestMeta, Revisi
 use crate::ctx::Alive;
 
 use super::cut::cut;
-use super::{Call, CallMeta, Completing, Params, Refusal, Target};
+use super::{Call, CallMeta, CallParts, Completing, Params, Refusal, Target};
 
 /// A request in one pass, its parameters typed.
 #[derive(Deserialize)]
@@ -246,7 +246,7 @@ impl Call {
         meta: CallMeta,
         extensions: Extensions,
     ) -> Self {
-        Self {
+        Self(Box::new(CallParts {
             id,
             method,
             params,
@@ -257,7 +257,7 @@ impl Call {
             bound: None,
             vars: uri_template::Vars::new(),
             alive: Alive::default(),
-        }
+        }))
     }
 }
 
