@@ -20,13 +20,17 @@ use crate::rounds;
 
 /// An async function that may serve a tool, a resource, a prompt or a completion.
 ///
-/// Implemented for every `async fn` of at most eight parameters, each of which implements
-/// [`FromCall`], and whose output implements [`IntoReply`] for that kind. Not to be implemented by hand.
+/// Implemented for every async function of at most eight parameters whose parameters can be taken from a
+/// call ([`FromCall`]) and whose output makes a reply of that kind ([`IntoReply`]). Not to be implemented by
+/// hand.
+///
+/// There is one implementation for everything, so that the compiler does not stop at "no handler": it goes
+/// on to the parameter, the output or the type inside them that is in the way, and names that.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no handler for {K}",
+    message = "`{Self}` is no async function that can be a handler ({K})",
     label = "not a handler",
-    note = "a handler is an async function of at most 8 parameters; every parameter must implement `FromCall<S>` and the output `IntoReply<{K}>`",
-    note = "a tool that can fail returns `Result<T, ToolError>`"
+    note = "a handler is an `async fn`, or an `async |…| …` that says the types of its parameters; it has at most 8 parameters, and what it captures is `Clone + Send + Sync + 'static`",
+    note = "several arguments of a tool are the fields of one struct `T`: take `Args<T>`"
 )]
 pub trait Handler<M, S, K: Kind>: Clone + Send + Sync + 'static {
     /// Collects what the parameters and the output need.
@@ -36,43 +40,93 @@ pub trait Handler<M, S, K: Kind>: Clone + Send + Sync + 'static {
     fn run(self, call: Call, state: Arc<S>) -> impl Future<Output = Reply> + Send;
 }
 
+impl<H, M, S, K> Handler<M, S, K> for H
+where
+    H: AsyncFunction<M, Future: Send, Output: IntoReply<K>> + Clone + Send + Sync + 'static,
+    M: Parameters<S>,
+    S: Send + Sync + 'static,
+    K: Kind,
+{
+    fn describe(needs: &mut Needs) {
+        M::describe(needs);
+        H::Output::describe(needs);
+    }
+
+    async fn run(self, call: Call, state: Arc<S>) -> Reply {
+        match M::take(&call, &state).await {
+            Ok(parameters) => self.call(parameters).await.into_reply(&call),
+            Err(reply) => reply,
+        }
+    }
+}
+
+/// An async function with the parameters `P`, a tuple. Not to be implemented by hand.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no async function of at most 8 parameters",
+    label = "cannot be a handler",
+    note = "write `async fn name(…) -> …`, or `async |…| …` with the types of the parameters"
+)]
+pub trait AsyncFunction<P> {
+    /// What the function gives in the end.
+    type Output;
+    /// What it gives at once.
+    type Future: Future<Output = Self::Output>;
+
+    /// Calls the function.
+    fn call(&self, parameters: P) -> Self::Future;
+}
+
+/// The parameters of a handler, a tuple of extractors. Not to be implemented by hand.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the parameters of a handler",
+    label = "not extractors for the state `{S}`"
+)]
+pub trait Parameters<S>: Sized + Send {
+    /// Collects what the parameters need.
+    fn describe(needs: &mut Needs);
+
+    /// Takes all of them out of a call, in their order.
+    ///
+    /// # Errors
+    /// The reply that ends the call here: a parameter cannot be had, or the person has to be asked first.
+    fn take(call: &Call, state: &S) -> impl Future<Output = Result<Self, Reply>> + Send;
+}
+
 macro_rules! handler {
     ($($name:ident),*) => {
+        #[allow(non_snake_case, reason = "a parameter is named after its type")]
+        impl<F, Fut, $($name,)*> AsyncFunction<($($name,)*)> for F
+        where
+            F: Fn($($name),*) -> Fut,
+            Fut: Future,
+        {
+            type Output = Fut::Output;
+            type Future = Fut;
+
+            fn call(&self, ($($name,)*): ($($name,)*)) -> Fut {
+                self($($name),*)
+            }
+        }
+
         #[allow(
             non_snake_case,
             unused_variables,
             unused_mut,
             reason = "a parameter is named after its type, and arity 0 has none"
         )]
-        impl<F, Fut, R, S, K, $($name,)*> Handler<($($name,)*), S, K> for F
-        where
-            F: Fn($($name),*) -> Fut + Clone + Send + Sync + 'static,
-            Fut: Future<Output = R> + Send,
-            R: IntoReply<K>,
-            K: Kind,
-            S: Send + Sync + 'static,
-            $($name: FromCall<S>,)*
-        {
+        impl<S: Sync, $($name: FromCall<S>,)*> Parameters<S> for ($($name,)*) {
             fn describe(needs: &mut Needs) {
                 $($name::describe(needs);)*
-                R::describe(needs);
             }
 
-            async fn run(self, call: Call, state: Arc<S>) -> Reply {
+            async fn take(call: &Call, state: &S) -> Result<Self, Reply> {
                 let mut asked = None;
-                $(
-                    let taken = $name::from_call(&call, &state).await;
-                    let $name = match settle(taken, &call, &mut asked) {
-                        Ok(value) => value,
-                        Err(reply) => return reply,
-                    };
-                )*
+                $(let $name = settle($name::from_call(call, state).await, call, &mut asked)?;)*
                 if let Some(questions) = asked {
-                    return rounds::ask(&call, questions);
+                    return Err(rounds::ask(call, questions));
                 }
-                $(let Some($name) = $name else { return missing() };)*
-                let output = self($($name),*).await;
-                output.into_reply(&call)
+                $(let Some($name) = $name else { return Err(missing()) };)*
+                Ok(($($name,)*))
             }
         }
     };

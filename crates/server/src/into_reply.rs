@@ -75,10 +75,11 @@ kinds! {
 ///
 /// and `Result<T, ToolError>`, `Result<T, ProtocolError>` and `Outcome<S, T>` of any of them.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be returned from a handler {K}",
+    message = "`{Self}` cannot be returned from a handler ({K})",
     label = "no reply can be made of this",
-    note = "a tool returns text, `Json<T>`, content blocks, a `CallToolResult`, `()`, or a `Result<_, ToolError>` or `Outcome<S, _>` of those",
-    note = "for a struct of your own, wrap it: `Json(value)`"
+    note = "structs, numbers and lists of a tool or a resource go into `Json(…)`; their type implements `Serialize + JsonSchema`",
+    note = "a handler that can fail returns `Result<T, ToolError>`; `?` turns any `std::error::Error` into that, `.map_err(ToolError::internal)?` an `anyhow::Error` or a boxed one",
+    note = "a tool may return text, `Json<T>`, content blocks, a `CallToolResult` or `()`; the documentation of `IntoReply` has the others"
 )]
 pub trait IntoReply<K: Kind>: Sized {
     /// What a handler with this output needs, said once when it is registered.

@@ -47,7 +47,8 @@ pub use vars::Vars;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a handler",
     label = "not an extractor for the state `{S}`",
-    note = "parameters are `Args<T>`, `Vars<T>`, `State<T>`, `Ctx`, `Principal<P>`, `Extension<T>`, `Notifier`, `Elicited<Q>`, `MultiRoundTrip<S>`, or a type of yours that implements `FromCall<S>`"
+    note = "an argument of the tool is a field of a struct `T` that implements `Deserialize + JsonSchema`: take `Args<T>`",
+    note = "others are `State<T>`, `Ctx`, `Principal<P>`, `Extension<T>`, `Notifier`, `Elicited<T>`, `MultiRoundTrip<S>`, `Vars<T>` of a resource template, `Completing` of a completion, or a type of yours that implements `FromCall<S>`"
 )]
 pub trait FromCall<S>: Sized + Send {
     /// What a handler with this parameter needs, said once when it is registered.
