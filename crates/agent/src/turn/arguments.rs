@@ -1,7 +1,10 @@
 //! Reads and checks what a model wrote as a call: the tool's name and its arguments.
 //!
 //! Nothing is guessed: arguments are an object, that object written as a string, or nothing at all, which means
-//! an empty object. Everything else goes back to the model with what is wrong.
+//! an empty object. `null` for a member that need not be there means that it is not there (`arguments/nulls.rs`).
+//! Everything else goes back to the model with what is wrong.
+
+mod nulls;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -44,8 +47,8 @@ pub(super) fn check<'a>(
         let shown = visible::quoted(&request.arguments, SHOWN_CHARS);
         format!("The call was not executed: its arguments {problem}. They were {shown}. {}", schema(tool))
     })?;
-    match tool.check(&arguments.value) {
-        Ok(()) => Ok((tool, arguments)),
+    match nulls::fitted(tool, arguments) {
+        Ok(arguments) => Ok((tool, arguments)),
         Err(violations) => {
             let list: Vec<String> = violations.iter().map(|violation| format!("- {violation}")).collect();
             let list = list.join("\n");
@@ -60,8 +63,8 @@ pub(super) fn check<'a>(
 /// Arguments that fit the tool's own schema, or what is wrong with them, for people.
 pub(super) fn fit(tool: &ExposedTool, text: &str) -> Result<Box<RawValue>, String> {
     let arguments = read(text).map_err(|problem| format!("the arguments {problem}"))?;
-    match tool.check(&arguments.value) {
-        Ok(()) => Ok(arguments.raw),
+    match nulls::fitted(tool, arguments) {
+        Ok(arguments) => Ok(arguments.raw),
         Err(violations) => {
             let list: Vec<String> = violations.iter().map(ToString::to_string).collect();
             Err(format!("the arguments do not fit the schema of {}: {}", tool.tool().name, list.join("; ")))

@@ -14,11 +14,16 @@ use crate::name::ServerName;
 use crate::outcome::{CallFailure, FailureKind};
 use crate::policy::{Mode, Policy, decided};
 
-const TOOLS: &str = r#"[
+const TOOLS: &str = r##"[
     {"name": "f", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}},
     {"name": "g", "inputSchema": {"type": "object"}},
+    {"name": "o", "inputSchema": {"type": "object", "required": ["p"], "properties": {
+        "p": {"type": "string"}, "n": {"type": "integer"}, "maybe": {"type": ["string", "null"]},
+        "in": {"type": "object", "properties": {"b": {"$ref": "#/$defs/flag"}, "c": {"type": "array", "items":
+            {"type": "object", "properties": {"b": {"$ref": "#/$defs/flag"}}}}}}
+    }, "$defs": {"flag": {"type": "boolean"}}}},
     {"name": "r", "inputSchema": {"type": "object", "properties": {"p": {"type": "string"}}, "required": ["p"]}}
-]"#;
+]"##;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
