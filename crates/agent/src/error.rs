@@ -14,6 +14,11 @@ use crate::policy::{Denial, DenialReason, UnmatchedRule};
 use crate::turn::StopReason;
 use crate::{integrate, limits::Limits};
 
+/// How a server speaks of a fault of its own whose cause it keeps to its log.
+const INTERNAL: &str = "internal error, reference ";
+const LOOK_INTO_THE_LOG: &str =
+    "the server's log has the cause under this reference (-v shows what a server writes to stderr)";
+
 /// Why a run has no answer.
 #[derive(Debug)]
 pub struct AgentError {
@@ -37,6 +42,8 @@ pub enum ErrorKind {
     ApprovalNeeded,
     /// The person or a rule said no.
     Denied,
+    /// A tool asks the person something, and nobody can be asked.
+    InputNeeded,
     /// A server wants a login.
     LoginNeeded,
     /// A server cannot be reached.
@@ -62,6 +69,7 @@ impl ErrorKind {
             Self::MissingArguments => "missing_arguments",
             Self::ApprovalNeeded => "approval_needed",
             Self::Denied => "denied",
+            Self::InputNeeded => "input_needed",
             Self::LoginNeeded => "login_needed",
             Self::ServerUnreachable => "server_unreachable",
             Self::ToolFailed => "tool_failed",
@@ -77,7 +85,7 @@ impl ErrorKind {
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Configuration | Self::MissingArguments => 1,
-            Self::ApprovalNeeded | Self::Denied => 2,
+            Self::ApprovalNeeded | Self::Denied | Self::InputNeeded => 2,
             Self::LoginNeeded => 3,
             Self::ServerUnreachable => 4,
             Self::ToolFailed => 5,
@@ -114,13 +122,18 @@ impl AgentError {
             ToolOutcome::Result(result) if !result.is_error() => return None,
             ToolOutcome::Result(_) => {
                 let said = said().trim_start_matches("The tool reported an error:\n").to_owned();
-                Self::new(ErrorKind::ToolFailed, format!("{server}/{tool} failed: {said}"))
-                    .hint("correct what was asked for, or look at the tool's description")
+                let hint = if said.contains(INTERNAL) {
+                    LOOK_INTO_THE_LOG
+                } else {
+                    "correct what was asked for, or look at the tool's description"
+                };
+                Self::new(ErrorKind::ToolFailed, format!("{server}/{tool} failed: {said}")).hint(hint)
             }
             ToolOutcome::Failed(failure) => {
                 let error = Self::new(kind_of(failure), format!("{server}/{tool}: {}", said()));
                 match &failure.hint {
                     Some(hint) => error.hint(hint),
+                    None if failure.message.contains(INTERNAL) => error.hint(LOOK_INTO_THE_LOG),
                     None => error.hint(usual_hint(failure.kind)),
                 }
             }
@@ -204,6 +217,7 @@ fn kind_of(failure: &CallFailure) -> ErrorKind {
         FailureKind::Transport => ErrorKind::ServerUnreachable,
         FailureKind::Unauthorized => ErrorKind::LoginNeeded,
         FailureKind::Interrupted => ErrorKind::Interrupted,
+        FailureKind::InputNeeded => ErrorKind::InputNeeded,
         FailureKind::Protocol { .. } | FailureKind::Timeout { .. } | FailureKind::Malformed => {
             ErrorKind::ToolFailed
         }
@@ -214,6 +228,7 @@ fn usual_hint(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::Transport => "check that the server runs and that its address is right",
         FailureKind::Unauthorized => "log in to the server first",
+        FailureKind::InputNeeded => "run it in a terminal, where the question can be shown and answered",
         FailureKind::Timeout { .. } => "ask for less, or allow more time",
         FailureKind::Protocol { .. } | FailureKind::Malformed => {
             "this is between the host and the server; look at the wire with --trace"

@@ -89,6 +89,10 @@ fn failed(failure: &CallFailure) -> String {
         FailureKind::Timeout { .. } if said.is_empty() => format!("The call {}.", failure.kind),
         FailureKind::Timeout { .. } => format!("The call {}: {said}", failure.kind),
         FailureKind::Malformed => format!("The server returned a malformed result: {said}"),
+        FailureKind::InputNeeded => {
+            "The tool wants to ask the person something before it goes on, and nobody can be asked here."
+                .to_owned()
+        }
         FailureKind::Interrupted => "The call was interrupted.".to_owned(),
     };
     if failure.maybe_executed {

@@ -51,6 +51,8 @@ pub enum FailureKind {
     },
     /// The server answered with something that is no result.
     Malformed,
+    /// The tool asks the person something, and nobody can be asked.
+    InputNeeded,
     /// The run was interrupted.
     Interrupted,
 }
@@ -95,6 +97,7 @@ impl fmt::Display for FailureKind {
             }
             Self::Timeout { after_ms: None } => f.write_str("timed out"),
             Self::Malformed => f.write_str("malformed result"),
+            Self::InputNeeded => f.write_str("the tool asks the person, and nobody can be asked"),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }

@@ -252,7 +252,7 @@ fn because(word: &str, term: &str) -> String {
 }
 
 fn numbers(candidate: &Candidate<'_>) -> String {
-    format!("score {:.2}, {:.0} % of the question's words", candidate.score, candidate.share * 100.0)
+    format!("score {:.2}, match {:.2}", candidate.score, candidate.share)
 }
 
 fn no_tool_fits(candidates: &[Candidate<'_>]) -> AgentError {
@@ -269,8 +269,8 @@ fn no_tool_fits(candidates: &[Candidate<'_>]) -> AgentError {
             let (server, tool) = (candidate.tool.server(), visible::line(&candidate.tool.tool().name));
             format!("{server}/{tool} ({})", numbers(candidate))
         });
-        let (closest, least) = (closest.collect::<Vec<_>>().join(", "), THRESHOLD * 100.0);
-        message.push_str(&format!("; the closest, where at least {least:.0} % is needed: {closest}"));
+        let closest = closest.collect::<Vec<_>>().join(", ");
+        message.push_str(&format!("; the closest, where a match of {THRESHOLD:.2} is needed: {closest}"));
     }
     AgentError::new(ErrorKind::NoToolFits, message).hint(
         "use the words of a tool's description, or give a language model with --base-url or OPENAI_API_KEY",

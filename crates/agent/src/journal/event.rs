@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use switchboard_llm::{Finish, Usage};
+use switchboard_protocol::model::elicitation::ElicitAction;
 
 use crate::digest::Digest;
 use crate::name::{CallId, ServerName};
@@ -291,6 +292,26 @@ pub enum Authorization {
         reason: String,
         /// The rule that decided.
         rule: String,
+    },
+    /// A server asks the person something during a call.
+    Elicited {
+        /// Which.
+        server: ServerName,
+        /// What it says.
+        message: String,
+        /// The fields of its form.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fields: Vec<String>,
+        /// The host of the address that it wants opened, instead of a form.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<String>,
+    },
+    /// What the person said to that. The answers themselves are on the wire only.
+    Replied {
+        /// Whose question.
+        server: ServerName,
+        /// Whether they answered.
+        action: ElicitAction,
     },
 }
 

@@ -73,6 +73,7 @@ impl Masker {
             Event::Selection(selection) => self.selection(selection),
             Event::Authorization(Authorization::Asked { arguments, .. })
             | Event::Invocation(Invocation::Started { arguments, .. }) => self.value(arguments),
+            Event::Authorization(Authorization::Elicited { message, .. }) => self.text(message),
             Event::Authorization(_) => {}
             Event::Execution(Execution::Wire { message, .. }) => self.value(message),
             Event::Execution(Execution::Progress { message, .. }) => {

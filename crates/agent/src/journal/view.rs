@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use switchboard_protocol::model::elicitation::ElicitAction;
 
 use super::Entry;
 use super::event::{
@@ -130,6 +131,22 @@ fn authorization(event: &Authorization, out: &mut String) -> std::fmt::Result {
             write!(out, "{call} {server}/{} allowed by {}", short(tool), short(by))
         }
         Authorization::Denied { call, reason, .. } => write!(out, "{call} denied: {}", short(reason)),
+        Authorization::Elicited { server, message, fields, host } => {
+            write!(out, "{server} asks the person")?;
+            host.as_ref().map_or(Ok(()), |host| write!(out, " to open an address at {}", short(host)))?;
+            if !fields.is_empty() {
+                write!(out, " for {}", short(&fields.join(", ")))?;
+            }
+            write!(out, ": {}", short(message))
+        }
+        Authorization::Replied { server, action } => {
+            let said = match action {
+                ElicitAction::Accept => "accepted",
+                ElicitAction::Decline => "declined",
+                ElicitAction::Cancel => "closed it without a choice",
+            };
+            write!(out, "{server} is told that the person {said}")
+        }
     }
 }
 

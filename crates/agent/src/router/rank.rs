@@ -3,7 +3,7 @@
 //! BM25 over all words of a tool says which one speaks most of what the question speaks of. Two things that
 //! BM25 cannot know move its score: whether the tool's arguments can be read from the question, and whether the
 //! tool has a place for what the question names. Whether the best one is good enough at all is decided by the
-//! share of the question's words that it covers, because scores of BM25 mean nothing from one set of tools to
+//! share of the question's words that it covers, weighed by where the tool has them, because scores of BM25 mean nothing from one set of tools to
 //! the next.
 
 use bm25::{Document, SearchEngineBuilder, Tokenizer};

@@ -4,8 +4,10 @@ use std::fmt;
 use std::future::IntoFuture;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use switchboard_client::{Client, Connect, Delivery, Error};
+use switchboard_protocol::ErrorCode;
 use switchboard_protocol::model::tool::Tool;
 use tokio::sync::Mutex;
 
@@ -108,6 +110,7 @@ impl From<Error> for UpstreamError {
 
 fn failure(error: &Error) -> CallFailure {
     let (kind, message) = match (error.code(), error.protocol_message()) {
+        _ if asks_the_person(error) => (FailureKind::InputNeeded, error.cause().to_owned()),
         (Some(code), said) => (FailureKind::Protocol { code: code.0 }, said.unwrap_or_default().to_owned()),
         (None, _) if error.is_unauthorized() => (FailureKind::Unauthorized, error.to_string()),
         (None, _) if error.is_timeout() => (FailureKind::timeout(None), error.to_string()),
@@ -116,6 +119,16 @@ fn failure(error: &Error) -> CallFailure {
         (None, _) => (FailureKind::Transport, error.to_string()),
     };
     CallFailure::new(kind, message).maybe_executed(error.delivery() == Delivery::MaybeExecuted)
+}
+
+/// Whether the tool needs a person's answer, and the client could not take the question to anybody: the server knew
+/// and refused the call, or it asked all the same [spec: basic/patterns/mrtr].
+fn asks_the_person(error: &Error) -> bool {
+    if error.code() == Some(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY) {
+        let missing = error.data().and_then(|data| serde_json::from_str::<Value>(data.get()).ok());
+        return missing.is_some_and(|data| data["requiredCapabilities"].get("elicitation").is_some());
+    }
+    error.is_server_fault() && error.cause().starts_with("the server asked for elicitation")
 }
 
 impl fmt::Debug for ClientUpstream {
