@@ -7,12 +7,27 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
+use std::io::Write;
 
 /// A failure of a tool.
 ///
-/// It is deliberately no [`std::error::Error`]: that is what lets `?` turn *any* error into one. What
-/// came through `?` is told to the model as a reference only; what was said with [`ToolError::say`] or
-/// [`Say::say`] is told word for word.
+/// Either it is in words for the model ([`ToolError::say`], [`Say::say`]), or it is internal: the model is
+/// told a reference, and the log has the cause and its causes under it.
+///
+/// `?` makes an internal failure of everything that implements [`std::error::Error`]. Some types do not,
+/// `anyhow::Error`, `Box<dyn Error + Send + Sync>` and `String` among them, and neither does this type, or
+/// `?` could not do that. They take [`ToolError::internal`], or [`Say::say`] as any error.
+///
+/// | to fail with | write |
+/// |---|---|
+/// | words | `return Err(ToolError::say("no such city"))` |
+/// | words in place of an error, or of `None` | `look_up(city).say("no such city")?` |
+/// | a reference for an error | `read(path)?` |
+/// | a reference for an `anyhow::Error`, a boxed error, a text | `read(path).map_err(ToolError::internal)?` |
+///
+/// The log is what [`tracing`] has been set up for. As long as nothing has been, a line
+/// `reference 3D44CAED: cause: its cause` goes to standard error, for panics of handlers too; a subscriber
+/// of any kind, such as [`tracing::subscriber::NoSubscriber`], puts an end to that.
 ///
 /// ```
 /// use switchboard_server::{Say, ToolError};
@@ -22,8 +37,17 @@ use std::fmt;
 /// }
 /// assert_eq!(parse("x").unwrap_err().text(), "that is no number");
 ///
-/// let opaque: ToolError = "x".parse::<i64>().unwrap_err().into();
-/// assert!(opaque.text().starts_with("internal error, reference "));
+/// fn opaque(text: &str) -> Result<i64, ToolError> {
+///     Ok(text.parse::<i64>()?)
+/// }
+/// assert!(opaque("x").unwrap_err().text().starts_with("internal error, reference "));
+///
+/// fn boxed() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+///     Err("the disk is full".into())
+/// }
+/// let error = boxed().map_err(ToolError::internal).unwrap_err();
+/// assert!(error.text().starts_with("internal error, reference "));
+/// assert_eq!(boxed().say("try again").unwrap_err().text(), "try again");
 /// ```
 pub struct ToolError {
     text: Cow<'static, str>,
@@ -34,6 +58,13 @@ impl ToolError {
     #[must_use]
     pub fn say(text: impl Into<Cow<'static, str>>) -> Self {
         Self { text: text.into() }
+    }
+
+    /// A failure that the model cannot help: a reference for it, the cause for the log. This is what `?`
+    /// does, for what `?` does not take: `anyhow::Error`, boxed errors, texts.
+    #[must_use]
+    pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::opaque(&*cause.into())
     }
 
     /// What the model reads.
@@ -49,7 +80,9 @@ impl ToolError {
     /// A failure that the model cannot help: a reference for it, the chain of causes for the log.
     pub(crate) fn opaque(error: &dyn Error) -> Self {
         let reference = Reference::new();
-        tracing::error!(%reference, error = %Chain(error), "a handler failed");
+        let error = Chain(error);
+        tracing::error!(%reference, %error, "a handler failed");
+        reference.keep(&error);
         Self { text: reference.sentence().into() }
     }
 }
@@ -66,9 +99,10 @@ impl<E: Error> From<E> for ToolError {
     }
 }
 
-/// Words for the model, in place of an error that is for the log.
+/// Words for the model, in place of an error that is for the log: on a `Result` with anything that can be
+/// displayed, which every error can, and on an `Option`.
 pub trait Say<T> {
-    /// Replaces the failure by words that the model reads.
+    /// Replaces the failure by words that the model reads. The log has both, as a warning.
     ///
     /// # Errors
     /// The failure, with those words.
@@ -79,7 +113,8 @@ impl<T, E: fmt::Display> Say<T> for Result<T, E> {
     fn say(self, text: impl Into<Cow<'static, str>>) -> Result<T, ToolError> {
         self.map_err(|error| {
             let text = text.into();
-            tracing::warn!(%error, said = %text, "a handler failed");
+            // What `anyhow` and its like make of `#` is the whole chain.
+            tracing::warn!(error = format_args!("{error:#}"), said = %text, "a handler failed");
             ToolError { text }
         })
     }
@@ -103,12 +138,34 @@ impl Reference {
     pub(crate) fn sentence(self) -> String {
         format!("internal error, reference {self}")
     }
+
+    /// Puts a cause that was logged on standard error, where nobody set up a log: it has to be somewhere.
+    pub(crate) fn keep(self, cause: &dyn fmt::Display) {
+        if !tracing::dispatcher::has_been_set() {
+            let line = format!("reference {self}: {}\n", one_line(&cause.to_string()));
+            // There is nowhere left to say that this failed.
+            let _ = std::io::stderr().lock().write_all(line.as_bytes());
+        }
+    }
 }
 
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:08X}", self.0)
     }
+}
+
+/// What others wrote neither forges a line nor commands a terminal.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    line
 }
 
 /// An error and its causes on one line.

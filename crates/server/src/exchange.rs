@@ -137,6 +137,7 @@ impl Exchange {
                 let reference = Reference::new();
                 let cause = panic_text(&*panic);
                 tracing::error!(%reference, method = self.guard.method.name(), cause, "a handler panicked");
+                reference.keep(&format_args!("a handler panicked: {cause}"));
                 self.finish(self.guard.failure(&reference.sentence()));
             }
         }

@@ -45,5 +45,6 @@ pub(crate) async fn conforming(reply: ReplyFuture, bound: Arc<Bound>) -> Reply {
     let Some(violation) = output.violation(&reply) else { return reply };
     let (reference, tool) = (Reference::new(), &output.tool);
     tracing::error!(%reference, tool, violation, "a result does not conform to the output schema of its tool");
+    reference.keep(&format_args!("the result of {tool} does not conform to its output schema: {violation}"));
     Reply::tool_error(reference.sentence())
 }

@@ -156,5 +156,6 @@ fn invalid(text: &str) -> Reply {
 fn failure(call: &Call, reason: &str) -> Reply {
     let reference = Reference::new();
     tracing::error!(%reference, reason, method = call.method.name(), "a question could not be asked");
+    reference.keep(&format_args!("a question could not be asked: {reason}"));
     tool_failure(call.method, ToolError::say(reference.sentence()))
 }

@@ -20,5 +20,6 @@ mod speech;
 mod stdio;
 mod timeline;
 mod tools;
+mod unlogged;
 mod user_code;
 mod visible;
