@@ -35,8 +35,8 @@ pub struct Limits {
     pub keep_alive: Duration,
     /// Items on one page of a list. Default 1 000.
     pub page_size: usize,
-    /// `subscriptions/listen` streams that are open at the same time: on one pipe, and over the whole HTTP
-    /// service. Default 1 024.
+    /// `subscriptions/listen` streams of one server that are open at the same time, over all its
+    /// transports. Default 1 024.
     pub listen_streams: usize,
     /// Resource URIs that one `subscriptions/listen` may name; what is beyond is not granted. Default 1 024.
     pub listen_uris: usize,

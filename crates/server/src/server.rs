@@ -22,6 +22,7 @@ use crate::handler::Run;
 use crate::into_reply::{IntoReply, Suggestions};
 use crate::limits::Limits;
 use crate::linger::{Graced, Lingering, Spawned};
+use crate::listen::Slots;
 use crate::middleware::{CallService, Wrap, stack};
 use crate::outbox::Outbox;
 use crate::output;
@@ -41,6 +42,8 @@ struct Inner {
     /// The whole server with middleware around it, if it has any.
     layered: Option<CallService>,
     has_keys: bool,
+    /// The subscriptions that may be open at the same time, over all transports.
+    listens: Slots,
 }
 
 impl fmt::Debug for Server {
@@ -53,7 +56,8 @@ impl Server {
     pub(crate) fn new(catalog: Catalog, layers: Vec<Wrap>, has_keys: bool) -> Self {
         let router = Arc::new(Router { catalog });
         let leaf: Arc<dyn Run> = Arc::clone(&router) as Arc<dyn Run>;
-        Self { inner: Arc::new(Inner { router, layered: stack(&leaf, layers), has_keys }) }
+        let listens = Slots::new(router.catalog.facts().terms.core.limits.listen_streams);
+        Self { inner: Arc::new(Inner { router, layered: stack(&leaf, layers), has_keys, listens }) }
     }
 
     fn facts(&self) -> &Facts {
@@ -107,6 +111,11 @@ impl Server {
     /// The handlers that go on after their exchange, for whoever ends the process.
     pub(crate) fn lingering(&self) -> &Lingering {
         &self.facts().terms.core.lingering
+    }
+
+    /// The places of subscriptions, which every transport takes from.
+    pub(crate) fn listens(&self) -> &Slots {
+        &self.inner.listens
     }
 
     /// Whether sealed tokens outlive this process: keys were given to the builder. A public address needs

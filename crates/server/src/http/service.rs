@@ -40,7 +40,6 @@ struct Inner {
     allowed: Allowed,
     path: Option<String>,
     exchanges: Slots,
-    listens: Slots,
     closing: watch::Sender<bool>,
 }
 
@@ -75,7 +74,6 @@ impl HttpService {
         let limits = http.server.limits();
         let inner = Inner {
             exchanges: Slots::new(limits.concurrent_exchanges),
-            listens: Slots::new(limits.listen_streams),
             server: http.server,
             allowed: http.allowed,
             path: http.path,
@@ -186,7 +184,7 @@ impl Inner {
     }
 
     fn listen(&self, request: ListenRequest) -> Response<Body> {
-        let Some(slot) = self.listens.take() else { return answer::busy("open subscriptions") };
+        let Some(slot) = self.server.listens().take() else { return answer::busy("open subscriptions") };
         let mut closing = self.closing.subscribe();
         let end = async move {
             // An error means that the service is gone, which is an end as well.

@@ -58,7 +58,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
         Self {
             lines: Lines::new(limits.line_bytes),
             session: ServerSession::new(ServerLimits { open: limits.concurrent_exchanges }),
-            work: Work::new(limits.listen_streams),
+            work: Work::new(server.listens().clone()),
             server,
             reader,
             writer,

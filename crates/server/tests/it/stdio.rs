@@ -23,6 +23,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::calls::request;
+use crate::endpoint::Post;
 
 struct Desk {
     go: Notify,
@@ -256,6 +257,20 @@ async fn too_many_subscriptions_and_too_many_calls_are_refused() {
     assert_eq!(summary(&client.hear().await), "4 error -32603");
     client.cancel(json!({"requestId": 1})).await;
     client.silent(5).await;
+}
+
+#[tokio::test]
+async fn all_transports_of_a_server_share_the_places_of_subscriptions() {
+    let mut client = Client::with(Limits { listen_streams: 1, ..Limits::default() });
+    let service = client.server.http().into_service();
+    let post = || Post::with_id("subscriptions/listen", json!({"notifications": {}}), &json!(1));
+    subscribe(&mut client, 1).await;
+    assert_eq!(post().send(&service).await.status, 503);
+    client.cancel(json!({"requestId": 1})).await;
+    client.silent(2).await;
+    let _open = post().open(&service).await;
+    client.say(&listen(3)).await;
+    assert_eq!(summary(&client.hear().await), "3 error -32603");
 }
 
 #[tokio::test(start_paused = true)]

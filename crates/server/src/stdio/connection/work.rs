@@ -51,13 +51,8 @@ struct Running {
 }
 
 impl Work {
-    pub(super) fn new(listens: usize) -> Self {
-        Self {
-            running: SelectAll::new(),
-            handles: HashMap::new(),
-            listens: Slots::new(listens),
-            end: watch::Sender::new(false),
-        }
+    pub(super) fn new(listens: Slots) -> Self {
+        Self { running: SelectAll::new(), handles: HashMap::new(), listens, end: watch::Sender::new(false) }
     }
 
     pub(super) fn is_empty(&self) -> bool {
