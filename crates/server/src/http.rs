@@ -49,6 +49,10 @@ impl Http {
 
     /// Also serves web pages of these origins, such as `https://app.example.com`. Pages from loopback
     /// always are; programs that are no browsers send no `Origin`.
+    ///
+    /// This is who may ask, not who may read the answer: there are no CORS headers in it, and `OPTIONS` is
+    /// not answered as a preflight. For pages of another origin than the server's, mount
+    /// [`into_service`](Self::into_service) behind a CORS layer, such as that of `tower-http`.
     pub fn origins<I: IntoIterator<Item = S>, S: Into<String>>(mut self, origins: I) -> Self {
         origins.into_iter().for_each(|origin| self.allowed.add_origin(origin));
         self
