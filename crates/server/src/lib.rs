@@ -55,9 +55,49 @@
 //! # Ok::<(), BuildError>(())
 //! ```
 //!
-//! Where to look next: `server.rs` finds the handler of a [`Call`], `exchange.rs` runs it, `extract` and
-//! `into_reply.rs` are what goes in and comes out, `rounds` asks the person, `catalog` holds what is exposed;
-//! `http` and `stdio` are the transports.
+//! # I want → I write
+//!
+//! | I want | I write |
+//! |---|---|
+//! | arguments | a parameter [`Args<T>`](Args), `T: Deserialize + JsonSchema`; its doc comments are the descriptions |
+//! | structured output | the return type [`Json<T>`](Json), `T: Serialize + JsonSchema` |
+//! | a failure that the model reads | `Result<_, ToolError>` and [`.say("…")?`](Say::say); a bare `?` is for the log only, see [`ToolError`] |
+//! | the state of the application | a parameter [`State<T>`](State), and `build(state)`; a part of it by [`FromRef`] |
+//! | progress, log messages, the end of a call | a parameter [`Ctx`]: [`progress`](Ctx::progress), [`log`](Ctx::log), [`cancelled`](Ctx::cancelled) |
+//! | a question before the call | a parameter [`Elicited<Q>`](Elicited), and [`Question`] for `Q` |
+//! | several rounds of questions | a parameter [`MultiRoundTrip<S>`](MultiRoundTrip), and the return type [`Outcome<S, T>`](Outcome) |
+//! | the caller | a parameter [`Principal<P>`](Principal), and [`Builder::authenticated`] |
+//! | a header, whatever a layer put there | a parameter [`Extension<T>`](Extension); over HTTP there is an `http::request::Parts` |
+//! | a resource | [`Resource::new("res://…", handler)`](Resource::new) |
+//! | a resource template | [`Resource::template("res://{id}", handler)`](Resource::template), a parameter [`Vars<T>`](Vars) |
+//! | a prompt | [`Prompt::new(name, handler)`](Prompt::new) |
+//! | completion of an argument | [`Prompt::complete`] or [`Resource::complete`], a parameter [`Completing`] |
+//! | change notices | a parameter [`Notifier`], or [`Server::notifier`] from outside of a call |
+//! | tools that come and go | [`Server::catalog`] |
+//! | a parameter of my own | [`FromCall`] for it |
+//! | middleware | [`Builder::layer`], [`Tool::layer`] |
+//!
+//! # What a handler may return
+//!
+//! | returned | tool | resource | prompt | completion |
+//! |---|---|---|---|---|
+//! | `String`, `&'static str`, `Cow<'static, str>`, `Box<str>` | text | text | a message of the person | – |
+//! | [`Json<T>`](Json) | structured content, the same as text, an output schema | JSON | – | – |
+//! | `()` | no content | – | – | – |
+//! | `ContentBlock`, `Vec<ContentBlock>` | content | – | – | – |
+//! | `Vec<u8>`, `Bytes` | – | a blob | – | – |
+//! | `ResourceContents`, `Vec<ResourceContents>` | – | contents | – | – |
+//! | `PromptMessage`, `Vec<PromptMessage>` | – | – | messages | – |
+//! | `Vec<String>`, [`Suggestions`] | – | – | – | suggestions |
+//! | the result of the method | `CallToolResult` | `ReadResourceResult` | `GetPromptResult` | – |
+//!
+//! and of each `T` of these `Result<T, ToolError>`, `Result<T, ProtocolError>` and [`Outcome<S, T>`](Outcome)
+//! (no questions in a completion). The trait is [`IntoReply`]. The types without a link are in
+//! `switchboard_protocol`.
+//!
+//! Where to look next in the source: `server.rs` finds the handler of a [`Call`], `exchange.rs` runs it,
+//! `extract` and `into_reply.rs` are what goes in and comes out, `rounds` asks the person, `catalog` holds
+//! what is exposed; `http` and `stdio` are the transports.
 
 mod build;
 mod bus;
