@@ -34,6 +34,20 @@ pub enum ElicitReply {
     Cancel,
 }
 
+impl ElicitReply {
+    /// Whether it fits the form, defaults filled in. The client checks this before it sends an answer; an interface
+    /// that wants to ask again checks it first.
+    ///
+    /// # Errors
+    /// The first field that does not fit, and why.
+    pub fn check(&self, asked: &ElicitForm) -> Result<(), String> {
+        let Self::Accept(content) = self else { return Ok(()) };
+        let mut content = fields(content.clone()).map_err(|error| error.cause().to_owned())?;
+        form::fill_defaults(&asked.requested_schema, &mut content);
+        form::check(&asked.requested_schema, &content)
+    }
+}
+
 /// A question that this client will not answer; it ends the request.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]

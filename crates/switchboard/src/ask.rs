@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use switchboard_agent::policy::{Approval, Choice, Consent, ConsentReply};
 use switchboard_agent::{Ask, Missing, Router};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::screen::Screen;
 use crate::stdin;
@@ -15,31 +15,37 @@ use crate::stdin;
 /// How often an answer that is none is asked again before it counts as a no.
 const MAX_TRIES: u32 = 3;
 
-/// Asks the person at the terminal, one question at a time.
-#[derive(Debug)]
-pub(crate) struct TerminalConsent {
-    screen: Screen,
-    asking: Mutex<()>,
+/// There is one terminal, and one question at a time.
+static ASKING: Mutex<()> = Mutex::const_new(());
+
+/// Waits until nobody else asks.
+pub(crate) async fn turn() -> MutexGuard<'static, ()> {
+    ASKING.lock().await
 }
+
+/// Asks the person at the terminal.
+#[derive(Debug)]
+pub(crate) struct TerminalConsent(Screen);
 
 impl TerminalConsent {
     pub(crate) fn new(screen: Screen) -> Self {
-        Self { screen, asking: Mutex::new(()) }
+        Self(screen)
     }
 
     async fn choose(&self, approval: &Approval) -> Choice {
-        let _one_at_a_time = self.asking.lock().await;
-        let _still = self.screen.still();
-        self.screen.line("");
-        self.screen.line(approval.render().trim_end());
+        let Self(screen) = self;
+        let _one_at_a_time = turn().await;
+        let _still = screen.still();
+        screen.line("");
+        screen.line(approval.render().trim_end());
         for _ in 0..MAX_TRIES {
-            self.screen.ask(&self.screen.strong("  [y] once   [r] for this run   [n] no: "));
+            screen.ask(&screen.strong("  [y] once   [r] for this run   [n] no: "));
             let Some(answer) = stdin::line().await else { return Choice::Unanswered };
-            self.screen.answered();
+            screen.answered();
             if let Some(choice) = read(&answer) {
                 return choice;
             }
-            self.screen.line("  Answer y, r or n.");
+            screen.line("  Answer y, r or n.");
         }
         Choice::Deny
     }
@@ -71,6 +77,7 @@ struct TerminalAsk(Screen);
 impl Ask for TerminalAsk {
     fn ask<'a>(&'a self, missing: &'a Missing) -> BoxFuture<'a, Option<String>> {
         let answer = async move {
+            let _one_at_a_time = turn().await;
             let _still = self.0.still();
             self.0.ask(&format!("{} ", missing.render()));
             let answer = stdin::line().await?;

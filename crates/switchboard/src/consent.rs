@@ -47,6 +47,11 @@ impl ConsentArgs {
         }
     }
 
+    /// Whether a server may ask the person something: not where they said to ask nobody, and not without a terminal.
+    pub(crate) fn takes_questions(&self) -> bool {
+        self.on_ask.is_none() && stdin::can_ask()
+    }
+
     /// Whether the person left it to the program what to do where nobody can be asked.
     pub(crate) fn nothing_said(&self) -> bool {
         !self.yes && self.on_ask.is_none() && self.mode() != Mode::Interactive

@@ -15,6 +15,7 @@ use crate::ask::TerminalConsent;
 use crate::connect;
 use crate::consent::ConsentArgs;
 use crate::demo;
+use crate::elicit::Desk;
 use crate::failure::Failure;
 use crate::interrupt::{self, unless_interrupted};
 use crate::progress::Bars;
@@ -165,6 +166,7 @@ impl Opened {
         (journal, screen): (&Journal, &Screen),
     ) -> Result<(), Failure> {
         let watched = options.verbose || options.trace.is_some();
+        let asks = options.consent.is_some_and(ConsentArgs::takes_questions);
         let connecting = specs.iter().map(|spec| async move {
             let since = Instant::now();
             let mut builder = connect::builder().server_name(spec.name.as_str());
@@ -173,6 +175,9 @@ impl Opened {
                 builder = builder.on_wire(move |message| {
                     journal.wire(&name, direction(message.direction), message.bytes);
                 });
+            }
+            if asks {
+                builder = Desk::new(&spec.name, journal, screen).open(builder);
             }
             let connected = connect::connect(&spec.target, builder).await;
             (

@@ -8,6 +8,8 @@
 )]
 
 mod demo;
+#[cfg(unix)]
+mod elicit;
 mod failures;
 mod inspect;
 mod interrupt;

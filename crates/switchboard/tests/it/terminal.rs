@@ -21,7 +21,7 @@ use crate::program::{Ran, command, finish};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The binary with a terminal as its stdin and stderr; stdout stays a pipe.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     keyboard: File,
     screen: Receiver<Vec<u8>>,
@@ -31,7 +31,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(args: &[&str], environment: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(args: &[&str], environment: &[(&str, &str)]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -55,7 +55,7 @@ impl Terminal {
     }
 
     /// Waits until the screen shows this, after what was waited for before.
-    fn wait_for(&mut self, words: &str) {
+    pub(crate) fn wait_for(&mut self, words: &str) {
         loop {
             if let Some(at) = self.seen[self.read..].find(words) {
                 self.read += at + words.len();
@@ -68,12 +68,12 @@ impl Terminal {
         }
     }
 
-    fn type_line(&mut self, words: &str) {
+    pub(crate) fn type_line(&mut self, words: &str) {
         writeln!(self.keyboard, "{words}").unwrap();
     }
 
     /// Waits for the end; stderr is everything that the screen showed.
-    fn end(self) -> Ran {
+    pub(crate) fn end(self) -> Ran {
         let mut ran = finish(self.child);
         ran.stderr = self.seen;
         while let Ok(bytes) = self.screen.recv_timeout(PATIENCE) {
