@@ -25,6 +25,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 pub use command::ChildCommand;
 pub use error::SpawnError;
@@ -113,6 +114,12 @@ impl Child {
     #[must_use]
     pub fn stderr(&self) -> String {
         self.tail.text()
+    }
+
+    /// When it last wrote to stderr: a sign of life, such as of a program that is being compiled.
+    #[must_use]
+    pub fn last_stderr(&self) -> Option<Instant> {
+        self.tail.last()
     }
 
     async fn reach(&self, reached: impl FnMut(&Stage) -> bool) -> Option<ExitStatus> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 /// A line longer than this is handed on in pieces.
 const PIECE_BYTES: usize = 8 * 1024;
@@ -14,7 +15,14 @@ const PIECE_BYTES: usize = 8 * 1024;
 #[derive(Clone)]
 pub(super) struct Tail {
     limit: usize,
-    bytes: Arc<Mutex<VecDeque<u8>>>,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    bytes: VecDeque<u8>,
+    /// When the last of them came.
+    last: Option<Instant>,
 }
 
 impl fmt::Debug for Tail {
@@ -25,28 +33,34 @@ impl fmt::Debug for Tail {
 
 impl Tail {
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, bytes: Arc::default() }
+        Self { limit, kept: Arc::default() }
     }
 
     fn push(&self, bytes: &[u8]) {
         let bytes = &bytes[bytes.len().saturating_sub(self.limit)..];
         let mut kept = self.lock();
-        let excess = (kept.len() + bytes.len()).saturating_sub(self.limit);
-        kept.drain(..excess);
-        kept.extend(bytes);
+        kept.last = Some(Instant::now());
+        let excess = (kept.bytes.len() + bytes.len()).saturating_sub(self.limit);
+        kept.bytes.drain(..excess);
+        kept.bytes.extend(bytes);
+    }
+
+    /// When something came last.
+    pub(super) fn last(&self) -> Option<Instant> {
+        self.lock().last
     }
 
     /// As text; whatever is no UTF-8 is replaced. A character that the bound has cut is left out.
     pub(super) fn text(&self) -> String {
         let mut kept = self.lock();
-        let bytes = &*kept.make_contiguous();
+        let bytes = &*kept.bytes.make_contiguous();
         let cut = if bytes.len() < self.limit { 0 } else { continuation(bytes) };
         String::from_utf8_lossy(&bytes[cut..]).into_owned()
     }
 
     // Nothing panics while it holds the lock, so a poisoned one is sound.
-    fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
