@@ -194,6 +194,25 @@ impl CallToolResult {
         Self { content: vec![ContentBlock::text(text)], is_error: Some(true), ..Self::default() }
     }
 
+    /// The text blocks, joined by newlines; empty if there are none.
+    ///
+    /// ```
+    /// use switchboard_protocol::model::content::ContentBlock;
+    /// use switchboard_protocol::model::tool::CallToolResult;
+    ///
+    /// let result = CallToolResult::of(vec![ContentBlock::text("one"), ContentBlock::text("two")]);
+    /// assert_eq!(result.text(), "one\ntwo");
+    /// assert_eq!(CallToolResult::of(vec![]).text(), "");
+    /// ```
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts = self.content.iter().filter_map(|block| match block {
+            ContentBlock::Text(block) => Some(block.text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
     /// Whether the tool failed.
     #[must_use]
     pub fn is_error(&self) -> bool {
