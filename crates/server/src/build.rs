@@ -231,7 +231,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
 }
 
 /// Why a server could not be built: everything that is wrong, each with what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct BuildError {
     problems: Vec<String>,
 }
@@ -265,6 +265,13 @@ impl fmt::Display for BuildError {
                 problems.iter().try_for_each(|problem| write!(f, "\n- {problem}"))
             }
         }
+    }
+}
+
+// `main` prints an error that it returns this way, so it is the text for a person here, too.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -34,14 +34,18 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const DROP_TIME: Duration = Duration::from_millis(500);
 
 /// Why a server did not start.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error(transparent)]
 pub struct ServeError(#[from] Cause);
 
 #[derive(Debug, thiserror::Error)]
 enum Cause {
-    #[error("cannot listen: {0}")]
-    Io(#[from] io::Error),
+    #[error("{address}: cannot listen: {error}")]
+    Io {
+        address: String,
+        #[source]
+        error: io::Error,
+    },
     #[error(
         "{0} can be reached from other machines: name the hosts that are served with hosts([\"mcp.example.com\"]), or bind to 127.0.0.1"
     )]
@@ -56,7 +60,7 @@ impl ServeError {
     /// Whether the address could not be listened on.
     #[must_use]
     pub fn is_io(&self) -> bool {
-        matches!(self.0, Cause::Io(_))
+        matches!(self.0, Cause::Io { .. })
     }
 
     /// Whether the address is public but the configuration is not fit for that.
@@ -66,10 +70,24 @@ impl ServeError {
     }
 }
 
-impl From<io::Error> for ServeError {
-    fn from(error: io::Error) -> Self {
-        Self(Cause::Io(error))
+// `main` prints an error that it returns this way, so it is the text for a person here, too.
+impl fmt::Debug for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
+}
+
+/// Listens, and says on failure where.
+async fn listen(address: impl ToSocketAddrs + fmt::Debug) -> Result<TcpListener, Cause> {
+    let written = format!("{address:?}").replace('"', "");
+    let found: Vec<_> = match tokio::net::lookup_host(address).await {
+        Ok(found) => found.collect(),
+        Err(error) => return Err(Cause::Io { address: written, error }),
+    };
+    TcpListener::bind(&*found).await.map_err(|error| {
+        let tried: Vec<_> = found.iter().map(SocketAddr::to_string).collect();
+        Cause::Io { address: if tried.is_empty() { written } else { tried.join(", ") }, error }
+    })
 }
 
 impl Http {
@@ -92,8 +110,8 @@ impl Http {
     ///
     /// # Errors
     /// When the address cannot be listened on, or is public while [`Http::hosts`] or keys are missing.
-    pub async fn bind(self, address: impl ToSocketAddrs) -> Result<Serving, ServeError> {
-        self.serve(TcpListener::bind(address).await?)
+    pub async fn bind(self, address: impl ToSocketAddrs + fmt::Debug) -> Result<Serving, ServeError> {
+        self.serve(listen(address).await?)
     }
 
     /// As [`Http::bind`], on a listener that exists already. To be called inside a tokio runtime.
@@ -101,7 +119,8 @@ impl Http {
     /// # Errors
     /// When the listener has no address, or a public one while [`Http::hosts`] or keys are missing.
     pub fn serve(mut self, listener: TcpListener) -> Result<Serving, ServeError> {
-        let local_addr = listener.local_addr()?;
+        let local_addr =
+            listener.local_addr().map_err(|error| Cause::Io { address: "the listener".to_owned(), error })?;
         if !local_addr.ip().to_canonical().is_loopback() {
             self.check_public(local_addr)?;
         }

@@ -152,7 +152,7 @@ fn refused(address: SocketAddr, error: &ServeError) -> Failure {
         let message = format!("{address} can be reached from other machines, and the demo is for this one");
         return Failure::usage(message, "listen on 127.0.0.1");
     }
-    Failure::usage(format!("{address}: {error}"), "choose another address with --listen, or leave it out")
+    Failure::usage(error.to_string(), "choose another address with --listen, or leave it out")
 }
 
 fn address(first: Option<SocketAddr>, offset: u16) -> Result<SocketAddr, Failure> {

@@ -56,6 +56,22 @@ async fn the_operator_may_name_more() {
 }
 
 #[tokio::test]
+async fn an_address_that_cannot_be_listened_on_is_named() {
+    let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let taken = taken.local_addr().map(|address| (address, taken)).unwrap();
+    for (address, shown) in [
+        (taken.0.to_string(), format!("{}: cannot listen: ", taken.0)),
+        ("127.0.0.1:x".to_owned(), "127.0.0.1:x: cannot listen: ".to_owned()),
+    ] {
+        let refused = server().http().bind(address).await.unwrap_err();
+        assert!(refused.is_io(), "{refused}");
+        for text in [refused.to_string(), format!("{refused:?}")] {
+            assert!(text.starts_with(&shown), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_public_address_needs_hosts_and_keys() {
     let public = "0.0.0.0:0";
     let refused = server().http().bind(public).await.unwrap_err();
