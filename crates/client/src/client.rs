@@ -107,9 +107,13 @@ impl Client {
         Request::new(&self.0, call(name.into(), args), request::call)
     }
 
-    /// `tools/call`, decoded: from `structuredContent`, or from a JSON text where there is none. A
-    /// tool that failed is [`CallError::Tool`]; a result that does not match the tool's own output
-    /// schema is a fault of the server.
+    /// `tools/call`, decoded: from `structuredContent`, else from a JSON text, else from the text as a
+    /// string; nothing at all is `()` or `None`. So `call_as::<String>` is the text of a tool that only
+    /// has one.
+    ///
+    /// A tool that failed is [`CallError::Tool`]; a result that is no `O` is
+    /// [`Error::is_unreadable`], and one that does not match the tool's own output schema is a fault
+    /// of the server.
     pub fn call_as<O>(
         &self,
         name: impl Into<String>,

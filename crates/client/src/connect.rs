@@ -5,27 +5,31 @@
 //! network is none: it is reported as what it is, never taken for a legacy server.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use serde_json::value::RawValue;
 use switchboard_protocol::era::{Evidence, Verdict};
 use switchboard_protocol::method::{Answer, decode_result, spec};
 use switchboard_protocol::model::discover::DiscoverResult;
 use switchboard_protocol::{Method, Revision};
+use tokio::time::Instant;
 
 use crate::cache::Key;
 use crate::core::{Core, Run, no_common_revision};
 use crate::error::{Delivery, Error, Kind};
+use crate::no_answer;
 use crate::params::{Ask, Input};
 use crate::request::hints;
 
 impl Core {
     /// Asks the server what it is.
     pub(crate) async fn probe(self: &Arc<Self>) -> Result<(), Error> {
-        let mut run = Run::new((self.limits.connect_time, self.limits.connect_time), self.log_level);
         let key = Key::list(&self.server, Method::Discover);
         let asked = self.cache.generation(&self.server, Method::Discover);
-        let result = match self.round(&Ask::new(Method::Discover), &Input::default(), &mut run).await {
+        let started = Instant::now();
+        let result = match self.first_answer().await {
             Ok(result) => result,
-            Err(error) => return Err(self.judge(error)),
+            Err(error) => return Err(self.judge(error, started.elapsed()).await),
         };
         let discovered = match decode_result::<spec::Discover>(&result) {
             Ok(Answer::Complete(discovered)) => discovered,
@@ -50,12 +54,42 @@ impl Core {
             .ok_or_else(|| no_common_revision(discovered.supported_versions.clone()).at(&self.name))
     }
 
-    /// What a failed probe says about the server.
-    fn judge(&self, error: Error) -> Error {
-        match self.evidence(&error).verdict() {
-            Verdict::Legacy => legacy(&error).at(&self.name),
-            Verdict::Modern | Verdict::None => error,
+    /// A program is given more time while it shows signs of life.
+    async fn first_answer(self: &Arc<Self>) -> Result<Box<RawValue>, Error> {
+        let patience = self.limits.connect_time;
+        let time = if self.link.is_child() { patience.max(self.limits.start_time) } else { patience };
+        let mut run = Run::new((time, time), self.log_level);
+        let (ask, input) = (Ask::new(Method::Discover), Input::default());
+        tokio::select! {
+            biased;
+            answer = self.round(&ask, &input, &mut run) => answer,
+            () = self.link.quiet(patience) => Err(Error::timeout(&ask.method, patience, true)),
         }
+    }
+
+    /// What a failed probe says about the server. Only an answer proves the legacy era; what is no
+    /// answer is told as what it most likely is.
+    async fn judge(&self, error: Error, waited: Duration) -> Error {
+        let evidence = self.evidence(&error);
+        if evidence.verdict() != Verdict::Legacy {
+            return error;
+        }
+        let judged = match (evidence, self.link.url()) {
+            (Evidence::Silence, _) => {
+                no_answer::silent(&error, self.shown_wait(waited), &self.link.traces().await)
+            }
+            (Evidence::Exit, _) => no_answer::ended(&error, &self.link.traces().await),
+            (Evidence::Status(status, None), Some(url)) => no_answer::nothing_there(&error, status, url),
+            _ => legacy(&error),
+        };
+        judged.at(&self.name)
+    }
+
+    /// The bound that was reached, without the moment that it took to notice; a wait that was
+    /// prolonged in whole seconds.
+    fn shown_wait(&self, waited: Duration) -> Duration {
+        let bound = self.limits.connect_time;
+        if waited < bound + Duration::from_secs(1) { bound } else { Duration::from_secs(waited.as_secs()) }
     }
 
     fn evidence<'a>(&self, error: &'a Error) -> Evidence<'a> {
@@ -72,17 +106,16 @@ impl Core {
 
 /// The error that says by name that the server is of the legacy era.
 fn legacy(error: &Error) -> Error {
-    let seen = match (error.protocol_error(), error.http_status(), error.kind()) {
-        (Some(refusal), _, _) => {
+    let seen = match (error.protocol_error(), error.http_status()) {
+        (Some(refusal), _) => {
             format!(
                 "it answered server/discover with error {}: {}",
                 refusal.code.0,
                 crate::error::excerpt(&refusal.message)
             )
         }
-        (None, Some(status), _) => format!("it answered server/discover with HTTP {status}"),
-        (None, None, Kind::Timeout) => "it did not answer server/discover".to_owned(),
-        _ => format!("it ended when asked for server/discover ({error})"),
+        (None, Some(status)) => format!("it answered server/discover with HTTP {status}"),
+        (None, None) => format!("it did not answer server/discover ({error})"),
     };
     let ours: Vec<_> = Revision::MODERN.iter().map(|revision| revision.date()).collect();
     let offered = offered(error);

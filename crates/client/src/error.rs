@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use switchboard_protocol::error::{ErrorCode, ProtocolError};
-use switchboard_protocol::model::content::ContentBlock;
 use switchboard_protocol::model::tool::CallToolResult;
 
 /// How much of a text that a server wrote goes into a message, in characters.
@@ -38,6 +37,8 @@ pub struct Error(Arc<Inner>);
 pub(crate) enum Kind {
     /// A clock ran out.
     Timeout,
+    /// The server answered nothing to the first request.
+    Silent,
     /// Somebody on this side ended it.
     Cancelled,
     /// The server speaks only legacy revisions, or none that is spoken here.
@@ -48,6 +49,8 @@ pub(crate) enum Kind {
     Http,
     /// The server broke the protocol.
     ServerFault,
+    /// The result is none that the caller's type can be read from.
+    Unreadable,
     /// No connection.
     Unreachable,
     /// The connection ended before the answer did.
@@ -122,8 +125,16 @@ impl Error {
             _ => Delivery::MaybeExecuted,
         };
         let text = if error.message.is_empty() { "no message" } else { &error.message };
-        let message = format!("the server answered with error {}: {}", error.code.0, excerpt(text));
-        Self::new(Kind::Protocol, delivery, message).with(|inner| inner.protocol = Some(error))
+        let said = format!("error {}: {}", error.code.0, excerpt(text));
+        let made = match crate::missing::capabilities(&error) {
+            Some((wants, next)) => {
+                let message =
+                    format!("the server wants to {wants}, which this client does not offer ({said})");
+                Self::new(Kind::Protocol, delivery, message).hint(next)
+            }
+            None => Self::new(Kind::Protocol, delivery, format!("the server answered with {said}")),
+        };
+        made.with(|inner| inner.protocol = Some(error))
     }
 
     fn with(mut self, change: impl FnOnce(&mut Inner)) -> Self {
@@ -189,7 +200,20 @@ impl Error {
     /// Whether a clock ran out: [`crate::ClientBuilder::timeout`] or `max_total`.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
-        self.0.kind == Kind::Timeout
+        matches!(self.0.kind, Kind::Timeout | Kind::Silent)
+    }
+
+    /// Whether a server behind a pipe answered nothing to the first request within
+    /// [`crate::Limits::connect_time`].
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.0.kind == Kind::Silent
+    }
+
+    /// Whether a tool's result is no value of the type that [`crate::Client::call_as`] was to read.
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
+        self.0.kind == Kind::Unreadable
     }
 
     /// Whether somebody on this side ended it: the client was closed, or a person refused.
@@ -204,7 +228,9 @@ impl Error {
         self.0.status == Some(401)
     }
 
-    /// Whether the server speaks only revisions that open a session with a handshake.
+    /// Whether the server speaks only revisions that open a session with a handshake, as its own
+    /// answer shows. One that answers nothing, ends, or has nothing at the address may be of that kind,
+    /// too; its error says so, and this says `false`.
     #[must_use]
     pub fn is_legacy(&self) -> bool {
         self.0.legacy
@@ -225,7 +251,7 @@ impl Error {
     /// Whether the same request may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self.0.kind, Kind::Timeout | Kind::Unreachable | Kind::Lost)
+        matches!(self.0.kind, Kind::Timeout | Kind::Silent | Kind::Unreachable | Kind::Lost)
             || matches!(self.0.status, Some(408 | 425 | 429 | 500 | 502 | 503 | 504))
     }
 
@@ -303,13 +329,10 @@ impl fmt::Display for Error {
     }
 }
 
+// `main` prints an error that it returns this way, so it is the text for a person here, too.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error")
-            .field("kind", &self.0.kind)
-            .field("delivery", &self.0.delivery)
-            .field("text", &self.to_string())
-            .finish_non_exhaustive()
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -320,7 +343,7 @@ impl std::error::Error for Error {
 }
 
 /// Why [`crate::Client::call_as`] has no value.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 pub enum CallError {
     /// The tool ran and failed.
     #[error("the tool failed: {}", .0.text())]
@@ -328,6 +351,12 @@ pub enum CallError {
     /// The call itself failed.
     #[error(transparent)]
     Failed(#[from] Error),
+}
+
+impl fmt::Debug for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// What a failed tool said.
@@ -338,15 +367,7 @@ impl ToolFailure {
     /// The text of the failure, bounded; a placeholder if the tool gave none.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = String::new();
-        for block in &self.0.content {
-            if let ContentBlock::Text(block) = block {
-                if !text.is_empty() {
-                    text.push('\n');
-                }
-                text.push_str(&block.text);
-            }
-        }
+        let text = self.0.text();
         if text.is_empty() { "it gave no reason".into() } else { excerpt(&text) }
     }
 }

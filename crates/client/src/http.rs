@@ -43,6 +43,10 @@ impl HttpLink {
         Ok(Self { client, url, headers, limits, tap, last_id: AtomicI64::new(0) })
     }
 
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
     pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<HttpStream, Error> {
         let id = RequestId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
         let mut body = Vec::with_capacity(512);

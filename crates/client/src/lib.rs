@@ -6,7 +6,8 @@
 //! ([`Error::delivery`]).
 //!
 //! This crate never sees the server library: the two meet in memory through a trait of the transport
-//! crate. Legacy revisions are recognised and reported, not spoken yet.
+//! crate. Legacy revisions are recognised and reported, not spoken yet. The types that signatures
+//! name, such as [`CallToolResult`], are those of the protocol crate and can be named from here, too.
 //!
 //! ```
 //! use schemars::JsonSchema;
@@ -62,6 +63,8 @@ mod limits;
 mod link;
 mod list;
 mod listen;
+mod missing;
+mod no_answer;
 mod pages;
 mod params;
 mod pipe;
@@ -81,8 +84,37 @@ pub use inputs::{ElicitReply, Refused};
 pub use limits::Limits;
 pub use listen::{Change, Changes};
 pub use request::{Request, Rounds};
+pub use switchboard_protocol::error::{ErrorCode, ProtocolError};
 pub use switchboard_protocol::method::Answer;
+pub use switchboard_protocol::model::capability::{
+    ClientCapabilities, Icon, Implementation, ServerCapabilities, Settings,
+};
+pub use switchboard_protocol::model::completion::{
+    CompleteResult, Completion, CompletionArgument, CompletionContext, CompletionReference,
+};
+pub use switchboard_protocol::model::content::{
+    Annotations, ContentBlock, EmbeddedResource, MediaContent, Role, TextContent,
+};
+pub use switchboard_protocol::model::discover::DiscoverResult;
+pub use switchboard_protocol::model::elicitation::{
+    Elicit, ElicitAction, ElicitForm, ElicitResult, ElicitSchema, ElicitUrl, Fields, PrimitiveSchema,
+};
+pub use switchboard_protocol::model::input::{
+    InputRequest, InputRequests, InputRequiredResult, InputResponses,
+};
+pub use switchboard_protocol::model::notification::{LoggingLevel, LoggingMessage, Progress};
+pub use switchboard_protocol::model::prompt::{GetPromptResult, Prompt, PromptArgument, PromptMessage};
+pub use switchboard_protocol::model::resource::{
+    ReadResourceResult, Resource, ResourceBody, ResourceContents, ResourceTemplate,
+};
+pub use switchboard_protocol::model::roots::{ListRootsResult, Root};
+pub use switchboard_protocol::model::sampling::{
+    CreateMessage, CreateMessageResult, OneOrMany, SamplingContent, SamplingMessage,
+};
 pub use switchboard_protocol::model::subscription::SubscriptionFilter;
+pub use switchboard_protocol::model::tool::{CallToolResult, InvalidTool, Tool, ToolAnnotations};
+pub use switchboard_protocol::{Era, RequestId, Revision};
 pub use switchboard_transport::child::ChildCommand;
+pub use switchboard_transport::{InProcess, Pipe};
 pub use verdict::EraVerdict;
 pub use wire::{Direction, WireMessage};

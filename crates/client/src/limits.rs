@@ -24,8 +24,12 @@ pub struct Limits {
     pub cache_bytes: usize,
     /// Entries that the cache holds. 1 024.
     pub cache_entries: usize,
-    /// Time until the server has answered the first request. 30 s.
+    /// Time until the server has answered the first request. For a program that this client starts
+    /// it begins anew with whatever that writes to its stderr, since one that is still compiled or
+    /// installed does: nothing on either stream for this long is the end of the wait. 30 s.
     pub connect_time: Duration,
+    /// Time until a program has answered the first request, whatever it writes to its stderr. 5 min.
+    pub start_time: Duration,
     /// The first wait before a broken subscription is opened again; it doubles up to a minute. 500 ms.
     pub reconnect_wait: Duration,
     /// How often a child process that ended is started again within a minute. 3.
@@ -45,6 +49,7 @@ impl Default for Limits {
             cache_bytes: 16 << 20,
             cache_entries: 1024,
             connect_time: Duration::from_secs(30),
+            start_time: Duration::from_secs(5 * 60),
             reconnect_wait: Duration::from_millis(500),
             restarts: 3,
         }

@@ -4,15 +4,18 @@
 //! Over HTTP an exchange is one POST (`http`), over a pipe it is told apart by its id (`pipe`).
 //! Nothing above this file knows which.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::value::RawValue;
 use switchboard_protocol::RequestId;
 use switchboard_protocol::model::notification::{LoggingMessage, Progress};
+use url::Url;
 
 use crate::error::Error;
 use crate::http::{HttpLink, HttpStream};
-use crate::pipe::{PipeLink, PipeStream};
+use crate::pipe::{PipeLink, PipeStream, Traces};
 
 /// Writes a message under the id that the transport chose.
 pub(crate) type Encode<'a> =
@@ -55,6 +58,19 @@ pub(crate) enum Exchange {
 }
 
 impl Link {
+    /// The address of a server that has one.
+    pub(crate) fn url(&self) -> Option<&Url> {
+        match self {
+            Self::Http(link) => Some(link.url()),
+            Self::Pipe(_) => None,
+        }
+    }
+
+    /// Whether the server is a process that this client starts.
+    pub(crate) fn is_child(&self) -> bool {
+        matches!(self, Self::Pipe(link) if link.is_child())
+    }
+
     pub(crate) fn is_http(&self) -> bool {
         matches!(self, Self::Http(_))
     }
@@ -73,6 +89,23 @@ impl Link {
             Self::Pipe(_) => {
                 Err(Error::misuse("over a pipe a client sends no notification but cancellation, by itself"))
             }
+        }
+    }
+
+    /// Waits until a server that is a process was silent on its stderr, too, for as long as this;
+    /// for ever where it is none.
+    pub(crate) async fn quiet(&self, patience: Duration) {
+        match self {
+            Self::Http(_) => std::future::pending().await,
+            Self::Pipe(link) => link.quiet(patience).await,
+        }
+    }
+
+    /// What can be seen of a server that gave no answer.
+    pub(crate) async fn traces(&self) -> Traces {
+        match self {
+            Self::Http(_) => Traces::default(),
+            Self::Pipe(link) => link.traces().await,
         }
     }
 

@@ -292,6 +292,12 @@ fn is_final(error: &Error) -> bool {
     match error.kind() {
         Kind::Cancelled | Kind::Misuse | Kind::Incompatible | Kind::Gone => true,
         Kind::Protocol | Kind::Http => error.delivery() == Delivery::Rejected && !error.is_transient(),
-        Kind::Timeout | Kind::ServerFault | Kind::Unreachable | Kind::Lost | Kind::Limit => false,
+        Kind::Timeout
+        | Kind::Silent
+        | Kind::ServerFault
+        | Kind::Unreadable
+        | Kind::Unreachable
+        | Kind::Lost
+        | Kind::Limit => false,
     }
 }

@@ -4,6 +4,7 @@
 //! again for the next request, within a budget, and errors carry the end of what it wrote to stderr.
 
 mod tap;
+mod traces;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,12 +25,14 @@ use crate::limits::Limits;
 use crate::link::{Opening, Said};
 use crate::wire::Tap;
 
+pub(crate) use traces::Traces;
+
 /// The time over which restarts are counted.
 const BUDGET_TIME: Duration = Duration::from_secs(60);
 /// How long a server in this process may take to leave.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// How much of the end of stderr goes into an error, in characters.
-const STDERR_CHARS: usize = 600;
+/// How long the last words of a process may take once its connection has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Where the other end of the pipe comes from.
 pub(crate) enum Source {
@@ -44,6 +47,7 @@ pub(crate) struct PipeLink {
     state: Mutex<State>,
     options: PipeOptions,
     tap: Tap,
+    is_child: bool,
     restarts: usize,
     /// Whether it ever answered. What ends before that would end again.
     served: Arc<AtomicBool>,
@@ -66,14 +70,20 @@ impl PipeLink {
     pub(crate) fn new(source: Source, limits: &Limits, ears: (Tap, Option<LogSink>)) -> Self {
         let (tap, on_log) = ears;
         let options = PipeOptions { line_bytes: limits.message_bytes, on_log, ..PipeOptions::default() };
+        let is_child = matches!(source, Source::Child(_));
         let state = State { source, connection: None, started: VecDeque::new(), closed: false };
         Self {
             state: Mutex::new(state),
             options,
             tap,
+            is_child,
             restarts: limits.restarts,
             served: Arc::new(AtomicBool::new(false)),
         }
+    }
+
+    pub(crate) fn is_child(&self) -> bool {
+        self.is_child
     }
 
     pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<PipeStream, Error> {
@@ -152,19 +162,43 @@ impl PipeLink {
                 Ok(Connection { client: PipeClient::new(tap::tapped(pipe, &self.tap), options), child: None })
             }
             Source::Child(command) => {
-                let started = if self.tap.is_set() {
-                    command
-                        .clone()
-                        .spawn()
-                        .map(|(pipe, child)| (PipeClient::new(tap::tapped(pipe, &self.tap), options), child))
-                } else {
-                    command.clone().connect(options)
-                };
+                let started = command.clone().connect_through(options, |pipe| tap::tapped(pipe, &self.tap));
                 let (client, child) = started.map_err(|error| {
                     Error::new(Kind::Unreachable, Delivery::NotSent, error.to_string()).source(error)
                 })?;
                 Ok(Connection { client, child: Some(Arc::new(child)) })
             }
+        }
+    }
+
+    /// Waits until a child was silent on its stderr, too, for as long as this; for ever where there
+    /// is no child.
+    pub(crate) async fn quiet(&self, patience: Duration) {
+        if !self.is_child {
+            return std::future::pending().await;
+        }
+        traces::quiet(patience, || async {
+            let state = self.state.lock().await;
+            let child = state.connection.as_ref().and_then(|connection| connection.child.as_ref());
+            child.and_then(|child| child.last_stderr())
+        })
+        .await;
+    }
+
+    /// What can be seen of a server that gave no answer.
+    pub(crate) async fn traces(&self) -> Traces {
+        let connection = self.state.lock().await.connection.clone();
+        let Some(connection) = connection else { return Traces::default() };
+        let end = connection.client.end();
+        if let (Some(child), true) = (&connection.child, end.is_some()) {
+            let _ = tokio::time::timeout(LAST_WORDS, child.exited()).await;
+        }
+        let (noise, lines) = connection.client.noise();
+        Traces {
+            end,
+            status: connection.child.as_ref().and_then(|child| child.status()),
+            stderr: connection.child.as_ref().map(|child| traces::tail(&child.stderr())),
+            noise: (noise.lines().next().unwrap_or_default().to_owned(), lines),
         }
     }
 
@@ -268,21 +302,14 @@ async fn refused(error: OpenError, connection: &Connection) -> Error {
 async fn with_stderr(error: Error, connection: &Connection) -> Error {
     let Some(child) = &connection.child else { return error };
     // The process is about to be gone; its last words come with that.
-    let _ = tokio::time::timeout(Duration::from_secs(1), child.exited()).await;
+    let _ = tokio::time::timeout(LAST_WORDS, child.exited()).await;
     let stderr = child.stderr();
     let (noise, _) = connection.client.noise();
-    let said = if stderr.trim().is_empty() { noise } else { stderr };
-    let said = said.trim();
+    let said = traces::tail(if stderr.trim().is_empty() { &noise } else { &stderr });
     if said.is_empty() {
         return error.hint("start the program by hand to see why it ended; it wrote nothing to stderr");
     }
-    let skip = said.chars().count().saturating_sub(STDERR_CHARS);
-    let tail: String = said
-        .chars()
-        .skip(skip)
-        .map(|char| if char.is_control() && char != '\n' { ' ' } else { char })
-        .collect();
-    error.hint(format!("the last it wrote was:\n{tail}"))
+    error.hint(format!("the last it wrote was:\n{said}"))
 }
 
 impl fmt::Debug for PipeLink {

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use switchboard_client::{Client, Delivery, Direction, Error, Limits};
-use switchboard_protocol::model::tool::CallToolResult;
+use switchboard_client::{CallToolResult, Client, Delivery, Direction, Error, Limits};
 use switchboard_testkit::scripted_http::{Reply, ScriptedHttp};
 
 use crate::support::{builder, connect, server, text_result};

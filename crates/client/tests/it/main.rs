@@ -9,6 +9,7 @@ mod header_params;
 mod http_answers;
 mod listening;
 mod lists;
+mod no_answers;
 mod outcomes;
 mod pipes;
 mod rounds;

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_client::{Change, ChildCommand, Delivery, Direction, Limits, SubscriptionFilter};
+use switchboard_client::{
+    Change, ChildCommand, ClientBuilder, Delivery, Direction, Limits, SubscriptionFilter,
+};
 
 use crate::support::{answer, builder, discovered, pipe_server, text_result};
 
@@ -54,7 +56,8 @@ async fn a_server_that_stays_silent_is_given_its_time() {
     limits.connect_time = Duration::from_secs(9);
     let started = tokio::time::Instant::now();
     let error = builder().limits(limits).pipe(pipe).await.unwrap_err();
-    assert!(error.is_legacy() && error.to_string().contains("did not answer server/discover"), "{error}");
+    assert!(!error.is_legacy() && error.is_silent(), "{error}");
+    assert!(error.to_string().contains("it answered nothing within 9 s; if it is still starting"), "{error}");
     assert_eq!(started.elapsed(), Duration::from_secs(9));
 }
 
@@ -124,16 +127,24 @@ async fn a_child_that_dies_at_once_shows_what_it_said() {
 
 #[tokio::test]
 async fn a_crashed_child_is_started_again_for_the_next_request() {
+    check_crash(builder()).await;
+    // Somebody who listens sees the same.
+    check_crash(builder().on_wire(|_| {})).await;
+}
+
+async fn check_crash(builder: ClientBuilder) {
     let folder = tempfile::tempdir().unwrap();
     let marker = folder.path().join("crashed");
     let arms = format!(
         "*tools/call*) if [ -e {0} ]; then {DONE}; else : > {0}; echo 'out of cheese' >&2; exit 7; fi;;",
         marker.display()
     );
-    let client = builder().child(script(&arms)).await.unwrap();
+    let client = builder.child(script(&arms)).await.unwrap();
     let error = client.call("f", &()).await.unwrap_err();
     assert_eq!(error.delivery(), Delivery::MaybeExecuted, "{error}");
-    assert!(error.to_string().contains("out of cheese"), "{error}");
+    for shown in ["exit status: 7", "out of cheese"] {
+        assert!(error.to_string().contains(shown), "{error}");
+    }
     // Not repeated by itself, since it may have been executed; the next one finds a new child.
     client.call("f", &()).await.unwrap();
     client.close().await;

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use switchboard_client::{Answer, Client, ClientBuilder, ElicitReply, Refused};
-use switchboard_protocol::model::content::Role;
-use switchboard_protocol::model::roots::Root;
-use switchboard_protocol::model::sampling::{CreateMessageResult, OneOrMany, SamplingContent};
+use switchboard_client::{
+    Answer, Client, ClientBuilder, CreateMessageResult, ElicitReply, OneOrMany, Refused, Role, Root,
+    SamplingContent,
+};
 use switchboard_testkit::scripted_http::{Received, Reply};
 
 use crate::support::{answer, builder, connect, discovered, pipe_server, server, text_result};

@@ -6,9 +6,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use switchboard_client::{CallError, Change, Client, ClientBuilder, ElicitReply, SubscriptionFilter};
-use switchboard_protocol::model::completion::CompletionReference;
-use switchboard_protocol::model::notification::LoggingLevel;
+use switchboard_client::{
+    CallError, Change, Client, ClientBuilder, CompletionReference, ElicitReply, LoggingLevel,
+    SubscriptionFilter,
+};
 use switchboard_server::{
     Args, Ctx, Elicitation, Json, MultiRoundTrip, Outcome, Prompt, Resource, Server, Tool, ToolError, Vars,
 };

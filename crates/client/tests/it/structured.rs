@@ -1,6 +1,6 @@
 //! Structured content: every JSON value is kept apart from its absence, checked and decoded.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use switchboard_client::{CallError, Client};
 use switchboard_testkit::scripted_http::{Reply, ScriptedHttp};
@@ -13,36 +13,63 @@ async fn one_call(result: &Value) -> (ScriptedHttp, Client) {
     (server, client)
 }
 
-#[derive(Debug, Deserialize, PartialEq)]
+#[derive(Debug, Deserialize, Serialize)]
 struct Receipt {
     id: String,
 }
 
-async fn receipt(result: Value) -> Result<Receipt, CallError> {
-    let (_server, client) = one_call(&result).await;
-    client.call_as("f", &()).await
+async fn call_as<O>(result: &Value) -> Result<Value, CallError>
+where
+    O: for<'de> Deserialize<'de> + Serialize + 'static,
+{
+    let (_server, client) = one_call(result).await;
+    client.call_as::<O>("f", &()).await.map(|value| serde_json::to_value(value).unwrap())
+}
+
+#[derive(Deserialize)]
+struct File {
+    rows: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    name: String,
+    r#as: String,
+    result: Value,
+    #[serde(default)]
+    value: Value,
+    error: Option<String>,
 }
 
 #[tokio::test]
 async fn a_result_becomes_a_value_or_says_why_not() {
-    let expected = Receipt { id: "r1".into() };
-    let structured =
-        json!({"resultType": "complete", "content": [], "structuredContent": {"id": "r1", "more": 1}});
-    assert_eq!(receipt(structured).await.unwrap(), expected);
-    let text = json!({"resultType": "complete", "content": [{"type": "text", "text": "{\"id\":\"r1\"}"}]});
-    assert_eq!(receipt(text).await.unwrap(), expected);
-
-    for (result, shown) in [
-        (json!({"content": [], "structuredContent": {"id": 7}}), "at id: invalid type"),
-        (json!({"content": []}), "neither structuredContent nor one text block"),
-        (json!({"content": [{"type": "text", "text": "all good"}]}), "not what was expected"),
-    ] {
-        let Err(CallError::Failed(error)) = receipt(result).await else { panic!("{shown}") };
-        assert!(error.is_server_fault() && error.to_string().contains(shown), "{error}");
+    let file: File = serde_json::from_str(include_str!("../data/typed_results.json")).unwrap();
+    for Row { name, r#as, result, value, error } in file.rows {
+        let found = match &*r#as {
+            "text" => call_as::<String>(&result).await,
+            "number" => call_as::<i64>(&result).await,
+            "nothing" => call_as::<()>(&result).await,
+            "perhaps" => call_as::<Option<String>>(&result).await,
+            "receipt" => call_as::<Receipt>(&result).await,
+            other => panic!("{name}: unknown type {other}"),
+        };
+        match (found, error) {
+            (Ok(found), None) => assert_eq!(found, value, "{name}"),
+            (Err(CallError::Failed(found)), Some(error)) => {
+                assert!(found.cause().starts_with(&error), "{name}: {found}");
+                assert!(found.is_unreadable() && !found.is_server_fault(), "{name}: {found}");
+            }
+            (found, _) => panic!("{name}: {found:?}"),
+        }
     }
+}
+
+#[tokio::test]
+async fn a_failed_tool_is_no_value() {
     let failed = json!({"content": [{"type": "text", "text": "no money"}], "isError": true});
-    let error = receipt(failed).await.unwrap_err();
+    let error = call_as::<String>(&failed).await.unwrap_err();
     assert_eq!(error.to_string(), "the tool failed: no money");
+    assert_eq!(format!("{error:?}"), "the tool failed: no money");
 }
 
 #[tokio::test]

@@ -7,13 +7,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_client::{
-    Cache, CallError, Client, ClientBuilder, Connect, Delivery, ElicitReply, Error, Limits, Request,
+    Cache, CallError, CallToolResult, Client, ClientBuilder, CompletionReference, Connect, ContentBlock,
+    CreateMessageResult, Delivery, ElicitReply, Error, Limits, OneOrMany, Request, Role, Root,
+    SamplingContent,
 };
-use switchboard_protocol::model::completion::CompletionReference;
-use switchboard_protocol::model::content::{ContentBlock, Role};
-use switchboard_protocol::model::roots::Root;
-use switchboard_protocol::model::sampling::{CreateMessageResult, OneOrMany, SamplingContent};
-use switchboard_protocol::model::tool::CallToolResult;
 use switchboard_testkit::scripted_http::ScriptedHttp;
 use switchboard_testkit::wire::check_client_message;
 
