@@ -1,13 +1,16 @@
 //! Lays out results for people: structured content as aligned text, what was asked for first.
 //!
-//! Nothing is left out and nothing is computed, with one exception: fields that hold Unix time by their name
-//! are shown as ISO 8601 in UTC, which means the same everywhere. Text of a server cannot move the cursor or
+//! Nothing is computed, with one exception: fields that hold Unix time by their name are shown as ISO 8601 in UTC,
+//! which means the same everywhere. Nothing is left out, except in the answer to a question, which says how much. Text of a server cannot move the cursor or
 //! hide itself. Where to look next: `render/node.rs` for how structured content is read, `render/table.rs` for
-//! the columns.
+//! the columns, `render/unit.rs` for units.
 
 mod node;
 mod table;
 mod time;
+mod unit;
+
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -18,6 +21,9 @@ use self::node::Node;
 use crate::router::words;
 use crate::visible;
 use crate::{integration, limits::Limits};
+
+/// A result with at most this many names of fields is shown whole, whatever was asked.
+const FEW_FIELDS: usize = 6;
 
 /// The deepest level of a schema in which the description of a field is looked for.
 const SCHEMA_DEPTH: usize = 12;
@@ -47,15 +53,41 @@ pub fn result(result: &CallToolResult) -> String {
     }
 }
 
-/// The result as text for a person who asked `question`: the fields that it speaks of in one line each, then
-/// everything. `output_schema` is where the units of fields are described.
+/// The result as text for a person who asked `question`: the fields that it speaks of in one line each, then those
+/// that have to do with it, then how many are left. A small result, and one in which nothing was asked for by name, is
+/// shown whole. `output_schema` is where the units of fields are described.
 #[must_use]
 pub(crate) fn answer(result: &CallToolResult, question: &str, output_schema: Option<&RawValue>) -> String {
     let Some(node) = structured(result) else { return text(result) };
     let schema = output_schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-    let lines = asked_for(&node, question, schema.as_ref());
-    let table = table::lay_out(&node);
-    if lines.is_empty() { table } else { format!("{}\n\n{table}", lines.join("\n")) }
+    let asked = Asked::read(&node, question);
+    if asked.fields.is_empty() {
+        return table::lay_out(&node);
+    }
+    let mut parts = vec![asked.lines(schema.as_ref()).join("\n")];
+    let all = names(&node);
+    let pruned = node.keep(&|path, name| asked.is_related(path, name));
+    let related = if all.len() <= FEW_FIELDS { Some(&node) } else { pruned.as_ref() };
+    let shown = related.map(names).unwrap_or_default();
+    // What the lines say already is not said again.
+    if let Some(related) = related.filter(|_| shown.len() > asked.fields.len()) {
+        parts.push(table::lay_out(related));
+    }
+    match all.len() - shown.len() {
+        0 => {}
+        1 => parts.push("(1 more field; --json shows all)".to_owned()),
+        more => parts.push(format!("({more} more fields; --json shows all)")),
+    }
+    parts.join("\n\n")
+}
+
+/// The names of all fields, each once.
+fn names(node: &Node) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    node.leaves(&mut Vec::new(), &mut |_, name, _| {
+        names.insert(name.to_owned());
+    });
+    names
 }
 
 /// The structured content, or a text that is JSON and holds more than one value.
@@ -105,55 +137,95 @@ fn lines(text: &str) -> String {
     out
 }
 
-/// A field that the question speaks of, with all places where it stands.
+/// What a question speaks of in a result.
 struct Asked<'a> {
+    /// Its terms.
+    terms: Vec<String>,
+    /// The fields that it names, and only in the places that it names, if it names some.
+    fields: Vec<Field<'a>>,
+    /// Whether it names places.
+    somewhere: bool,
+}
+
+/// A field that a question speaks of, with all places where it stands.
+struct Field<'a> {
     name: &'a str,
     values: Vec<(Vec<&'a str>, String)>,
 }
 
-/// One line for each field whose name the question speaks of.
-fn asked_for(node: &Node, question: &str, schema: Option<&Value>) -> Vec<String> {
-    let asked = words::terms(question);
-    let mut fields: Vec<Asked<'_>> = Vec::new();
-    let mut best = 0;
-    node.leaves(&mut Vec::new(), &mut |path, name, value| {
-        let own = words::terms(name);
-        // Every word of the field's name is asked for; more of them make a better field.
-        if own.is_empty() || !own.iter().all(|term| asked.contains(term)) || own.len() < best {
-            return;
+impl<'a> Asked<'a> {
+    fn read(node: &'a Node, question: &str) -> Self {
+        let terms = words::terms(question);
+        let mut fields: Vec<Field<'_>> = Vec::new();
+        let mut best = 0;
+        node.leaves(&mut Vec::new(), &mut |path, name, value| {
+            let own = words::terms(name);
+            // Every word of the field's name is asked for; more of them make a better field.
+            if own.is_empty() || !own.iter().all(|term| terms.contains(term)) || own.len() < best {
+                return;
+            }
+            if own.len() > best {
+                best = own.len();
+                fields.clear();
+            }
+            let place = (path.to_vec(), value.to_owned());
+            match fields.iter_mut().find(|field| field.name == name) {
+                Some(field) => field.values.push(place),
+                None => fields.push(Field { name, values: vec![place] }),
+            }
+        });
+        let mut asked = Self { terms, fields: Vec::new(), somewhere: false };
+        // A place that the question names is the only one that counts.
+        if fields.iter().any(|field| field.values.iter().any(|(path, _)| asked.names_place(path))) {
+            asked.somewhere = true;
+            fields.iter_mut().for_each(|field| field.values.retain(|(path, _)| asked.names_place(path)));
+            fields.retain(|field| !field.values.is_empty());
         }
-        if own.len() > best {
-            best = own.len();
-            fields.clear();
-        }
-        let place = (path.to_vec(), value.to_owned());
-        match fields.iter_mut().find(|field| field.name == name) {
-            Some(field) => field.values.push(place),
-            None => fields.push(Asked { name, values: vec![place] }),
-        }
-    });
-    let speaks_of =
-        |path: &[&str]| path.iter().any(|step| words::terms(step).iter().any(|term| asked.contains(term)));
-    // A place that the question names is the only one that counts.
-    if fields.iter().any(|field| field.values.iter().any(|(path, _)| speaks_of(path))) {
-        fields.iter_mut().for_each(|field| field.values.retain(|(path, _)| speaks_of(path)));
-        fields.retain(|field| !field.values.is_empty());
+        asked.fields = fields;
+        asked
     }
-    fields.iter().map(|field| line(field, schema)).collect()
+
+    fn names_place(&self, path: &[&str]) -> bool {
+        path.iter().any(|step| self.names(step))
+    }
+
+    fn names(&self, text: &str) -> bool {
+        words::terms(text).iter().any(|term| self.terms.contains(term))
+    }
+
+    /// Whether a field has to do with the question: a word of its name is asked for, where it is asked for.
+    fn is_related(&self, path: &[&str], name: &str) -> bool {
+        self.names(name) && (!self.somewhere || self.names_place(path))
+    }
+
+    /// One line for each field.
+    fn lines(&self, schema: Option<&Value>) -> Vec<String> {
+        self.fields.iter().map(|field| line(field, schema)).collect()
+    }
 }
 
-fn line(field: &Asked<'_>, schema: Option<&Value>) -> String {
+fn line(field: &Field<'_>, schema: Option<&Value>) -> String {
+    let description = schema.and_then(|schema| description(schema, field.name, SCHEMA_DEPTH));
+    let unit =
+        description.and_then(unit::of).filter(|_| field.values.iter().all(|(_, value)| is_number(value)));
     let values: Vec<String> = field
         .values
         .iter()
         .map(|(path, value)| {
             let place: Vec<String> = path.iter().map(|step| visible::line(step)).collect();
-            if place.is_empty() { value.clone() } else { format!("{} {value}", place.join(" / ")) }
+            let value = unit.map_or_else(|| value.clone(), |unit| format!("{value} {unit}"));
+            if place.is_empty() { value } else { format!("{} {value}", place.join(" / ")) }
         })
         .collect();
-    let description = schema.and_then(|schema| description(schema, field.name, SCHEMA_DEPTH));
-    let description = description.map(|text| format!(" ({})", visible::line(text.trim_end_matches('.'))));
-    format!("{}: {}{}", visible::line(field.name), values.join(", "), description.unwrap_or_default())
+    // Without a unit, what the server says about the field is all that there is to say.
+    let said = description
+        .filter(|_| unit.is_none())
+        .map(|text| format!(" ({})", visible::line(text.trim_end_matches('.'))));
+    format!("{}: {}{}", visible::line(field.name), values.join(", "), said.unwrap_or_default())
+}
+
+fn is_number(shown: &str) -> bool {
+    shown.parse::<f64>().is_ok()
 }
 
 /// What the schema says about a field, wherever in it the field stands.

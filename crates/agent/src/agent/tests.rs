@@ -355,9 +355,7 @@ async fn the_router_answers_without_a_language_model_and_says_so() {
         .unwrap();
     let answer = agent.run("How warm is it right now?").await.unwrap();
     assert!(
-        answer
-            .text
-            .starts_with("Temperature: Indoor 21.5, Bedroom 18.9, Balcony 7.3 (Air temperature in °C)\n\n"),
+        answer.text.starts_with("Temperature: Indoor 21.5 °C, Bedroom 18.9 °C, Balcony 7.3 °C\n\n"),
         "{}",
         answer.text
     );

@@ -55,6 +55,36 @@ impl Node {
             }
         }
     }
+
+    /// The same without the members that `wanted` does not want, and without what is empty then.
+    pub(super) fn keep(&self, wanted: &impl Fn(&[&str], &str) -> bool) -> Option<Self> {
+        self.kept(&mut Vec::new(), wanted)
+    }
+
+    fn kept<'a>(&'a self, path: &mut Vec<&'a str>, wanted: &impl Fn(&[&str], &str) -> bool) -> Option<Self> {
+        match self {
+            Self::Scalar(_) => None,
+            Self::List(items) => {
+                let items: Vec<Self> = items.iter().filter_map(|item| item.kept(path, wanted)).collect();
+                (!items.is_empty()).then_some(Self::List(items))
+            }
+            Self::Map(members) => {
+                let mut kept = Vec::new();
+                for (name, member) in members {
+                    if let Self::Scalar(_) = member {
+                        if wanted(path, name) {
+                            kept.push((name.clone(), member.clone()));
+                        }
+                        continue;
+                    }
+                    path.push(name);
+                    kept.extend(member.kept(path, wanted).map(|member| (name.clone(), member)));
+                    path.pop();
+                }
+                (!kept.is_empty()).then_some(Self::Map(kept))
+            }
+        }
+    }
 }
 
 impl Scalar {

@@ -14,31 +14,51 @@ fn check(question: &str, json: &str, expected: &str) {
 }
 
 #[test]
-fn what_was_asked_for_comes_first_and_everything_follows() {
+fn what_was_asked_for_comes_first_then_what_has_to_do_with_it_then_how_much_is_left() {
     let schema = RawValue::from_string(
-        r#"{"additionalProperties": {"properties": {"Temperature": {"description": "Air temperature in °C."}}}}"#
+        r#"{"additionalProperties": {"properties": {"Temperature": {"description": "Air temperature in °C."},
+            "Humidity": {"description": "Relative."}}}}"#
             .to_owned(),
     )
     .unwrap();
-    let shown = answer(&structured_result(CLIMATE), "How warm is it right now?", Some(&schema));
-    insta::assert_snapshot!(shown, @r"
-    Temperature: Indoor 21.5, Bedroom 18.9, Balcony 7.3 (Air temperature in °C)
+    let shown = |question| answer(&structured_result(CLIMATE), question, Some(&schema));
+    insta::assert_snapshot!(shown("How warm is it right now?"), @r"
+    Temperature: Indoor 21.5 °C, Bedroom 18.9 °C, Balcony 7.3 °C
 
-                     Indoor                Bedroom               Balcony               Rain
-    Temperature      21.5                  18.9                  7.3                   -
-    min_temp         20.3                  17.6                  4.6                   -
-    max_temp         22.1                  19.2                  13.2                  -
-    date_min_temp    2026-07-28T05:00:00Z  2026-07-28T06:00:00Z  2026-07-28T05:00:00Z  -
-    date_max_temp    2026-07-28T17:00:00Z  2026-07-28T18:00:00Z  2026-07-28T14:00:00Z  -
-    temp_trend       stable                up                    down                  -
-    CO2              640                   780                   -                     -
-    Humidity         44                    48                    72                    -
-    When             2026-07-28T12:00:00Z  2026-07-28T12:00:00Z  2026-07-28T12:00:00Z  2026-07-28T12:00:00Z
-    battery_percent  -                     71                    58                    64
-    Rain             -                     -                     -                     0.2
-    sum_rain_1       -                     -                     -                     0.4
-    sum_rain_24      -                     -                     -                     3.1
+                   Indoor                Bedroom               Balcony
+    Temperature    21.5                  18.9                  7.3
+    min_temp       20.3                  17.6                  4.6
+    max_temp       22.1                  19.2                  13.2
+    date_min_temp  2026-07-28T05:00:00Z  2026-07-28T06:00:00Z  2026-07-28T05:00:00Z
+    date_max_temp  2026-07-28T17:00:00Z  2026-07-28T18:00:00Z  2026-07-28T14:00:00Z
+    temp_trend     stable                up                    down
+
+    (7 more fields; --json shows all)
     ");
+    insta::assert_snapshot!(shown("How warm is it in the bedroom?"), @r"
+    Temperature: Bedroom 18.9 °C
+
+    Bedroom
+      Temperature    18.9
+      min_temp       17.6
+      max_temp       19.2
+      date_min_temp  2026-07-28T06:00:00Z
+      date_max_temp  2026-07-28T18:00:00Z
+      temp_trend     up
+
+    (7 more fields; --json shows all)
+    ");
+    insta::assert_snapshot!(shown("How humid is it?"), @r"
+    Humidity: Indoor 44, Bedroom 48, Balcony 72 (Relative)
+
+    (12 more fields; --json shows all)
+    ");
+}
+
+#[test]
+fn a_small_result_is_shown_whole() {
+    check("Which result?", r#"{"result":14.0}"#, "result: 14");
+    check("Which result?", r#"{"result":14,"steps":2}"#, "result: 14\n\nresult  14\nsteps   2");
 }
 
 #[test]
