@@ -10,20 +10,30 @@ use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::{demo, inspect, run, tools};
 
-const EXIT_CODES: &str = "\
-Exit codes:
+/// What every help ends with.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes, with the kinds of failure that --json tells apart:
   0    the result is on stdout
-  1    the command line, a file or an address cannot work
-  2    a call needs approval, or was denied
-  3    a server wants a login
-  4    a server cannot be reached
-  5    a tool reported an error
-  6    a limit on steps, calls or time was reached
-  7    the language model failed
-  130  interrupted
+  1    the command line, a file or an address cannot work (configuration), or the question
+       does not say what a tool must know (missing_arguments)
+  2    a call needs approval (approval_needed), was denied (denied), or the tool asks the
+       person and there is no terminal (input_needed)
+  3    a server wants a login (login_needed): give a token with --bearer-env
+  4    a server cannot be reached (server_unreachable)
+  5    a tool or a server reported an error (tool_failed)
+  6    the limit of --max-steps, --max-calls or --timeout was reached, or inspect had no
+       answer in time (limit_reached)
+  7    the language model failed (model_failed), or there is none and no tool fits the words
+       of the question (no_tool_fits)
+  130  interrupted (interrupted)
 
-stdout carries the result only; everything else is on stderr. With --json the result is one JSON object, and
-on failure the last line of stderr is one: {\"code\", \"message\", \"server\"?, \"hint\"}.";
+stdout carries the result only; everything else is on stderr. With --json the result is one
+JSON object, and on failure the last line of stderr is one:
+  code     the exit code
+  kind     what failed, as above
+  message  the cause, for people
+  server   the name of the server that it is about, if it is about one
+  hint     what to do next";
 
 /// Every tool call, connected: asks servers of the Model Context Protocol.
 #[derive(Debug, Parser)]
@@ -33,7 +43,8 @@ pub(crate) struct Cli {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Show each stage of a tool call on stderr as it happens; twice for the log of the libraries
+    /// Show each stage of a tool call on stderr as it happens, and what child processes write to theirs; twice for the
+    /// log of the libraries
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
@@ -66,12 +77,22 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>, screen: &Screen) -
         // The first paragraph says what is wrong; usage and tips follow it.
         let lines: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
         let message = lines.join(" ");
-        let failure = Failure::usage(message.trim_start_matches("error: "), "see switchboard --help");
+        let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+        let failure =
+            Failure::usage(message.trim_start_matches("error: "), tip.unwrap_or("see switchboard --help"));
         if json {
             failure.report(screen, true);
         }
         failure.code()
     })
+}
+
+/// Reads a limit: a whole number that is not 0.
+pub(crate) fn at_least_one(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number @ 1..) => Ok(number),
+        _ => Err("it must be a whole number, and at least 1".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Opens connections to servers, and says what the client library's errors mean for the program.
 
-use switchboard_client::{Client, ClientBuilder, Error};
+use switchboard_client::{ChildCommand, Client, ClientBuilder, Error};
+use tokio::sync::mpsc;
 
-use crate::failure::{Exit, Failure};
+use crate::auth::Headers;
+use crate::failure::{Exit, Failure, LOGIN};
 use crate::servers::Target;
 
 /// A client that introduces itself as this program.
@@ -10,24 +12,43 @@ pub(crate) fn builder() -> ClientBuilder {
     Client::builder().info("switchboard", env!("CARGO_PKG_VERSION"))
 }
 
-/// Connects to a server. Any failure but a login or a mistake of the person means that it cannot be reached.
-pub(crate) async fn connect(target: &Target, builder: ClientBuilder) -> Result<Client, Failure> {
-    let connected = match target {
-        Target::Http(url) => builder.http(url).await,
+/// Connects to the server called `name`. Any failure but a login or a mistake of the person means that it cannot be
+/// reached. `stderr` takes what a child process says there.
+pub(crate) async fn connect(
+    (name, target): (&str, &Target),
+    builder: ClientBuilder,
+    headers: &Headers,
+    stderr: Option<mpsc::Sender<String>>,
+) -> Result<Client, Failure> {
+    match target {
+        Target::Http(url) => {
+            let connected = headers.put(builder, name).http(url).await;
+            connected.map_err(|error| {
+                of_connecting(&error, "check that it is a server of the Model Context Protocol")
+            })
+        }
         Target::Command(words) => {
             let (program, args) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
-            builder.command(program, args).await
+            let mut child = ChildCommand::new(program).args(args);
+            if let Some(lines) = stderr {
+                child = child.stderr_lines(lines);
+            }
+            builder.server_name(name).child(child).await.map_err(|error| {
+                of_connecting(
+                    &error,
+                    "check that the program is installed and that its name or path is right",
+                )
+            })
         }
-    };
-    connected.map_err(|error| of_connecting(&error))
+    }
 }
 
-fn of_connecting(error: &Error) -> Failure {
+fn of_connecting(error: &Error, otherwise: &str) -> Failure {
     let exit = match exit(error) {
         exit @ (Exit::Login | Exit::Usage | Exit::Interrupted) => exit,
         _ => Exit::Unreachable,
     };
-    with_hint(exit, error, "check that it is a server of the Model Context Protocol")
+    with_hint(exit, error, otherwise)
 }
 
 /// What a failed request means.
@@ -37,7 +58,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
 
 fn with_hint(exit: Exit, error: &Error, otherwise: &str) -> Failure {
     let hint = match exit {
-        Exit::Login => "logging in is not supported yet; use a server that needs none",
+        Exit::Login => LOGIN,
         _ => error.next_action().unwrap_or(otherwise),
     };
     Failure::new(exit, error.cause(), hint)

@@ -10,6 +10,10 @@ use switchboard_agent::{AgentError, ErrorKind};
 
 use crate::screen::Screen;
 
+/// What to do where a server wants to know who is asking.
+pub(crate) const LOGIN: &str =
+    "give a token with --bearer-env VAR, or check the one that was given; OAuth login is not built yet";
+
 /// What the program's exit code says. The numbers are part of the interface; 2, for a call that needs approval or was
 /// denied, only comes from the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +96,12 @@ impl Failure {
         self
     }
 
+    /// Says what to do in other words.
+    pub(crate) fn map_hint(mut self, map: impl FnOnce(String) -> String) -> Self {
+        self.hint = map(self.hint);
+        self
+    }
+
     /// Names the server that it is about.
     pub(crate) fn on_server(mut self, name: &str) -> Self {
         self.server.get_or_insert_with(|| name.to_owned());
@@ -123,12 +133,16 @@ impl Failure {
 /// The agent's own errors know their exit codes.
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
+        let hint = match error.kind() {
+            ErrorKind::LoginNeeded => LOGIN,
+            kind => error.next_action().unwrap_or_else(|| usual_hint(kind)),
+        };
         Self {
             code: error.exit_code(),
             kind: error.code(),
             message: error.message().to_owned(),
             server: error.server().map(ToString::to_string),
-            hint: error.next_action().unwrap_or_else(|| usual_hint(error.kind())).to_owned(),
+            hint: hint.to_owned(),
         }
     }
 }

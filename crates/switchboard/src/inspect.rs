@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use switchboard_agent::visible;
 use switchboard_client::{Direction, WireMessage};
 
+use crate::auth::AuthArgs;
 use crate::connect;
 use crate::failure::Failure;
 use crate::interrupt::unless_interrupted;
@@ -35,6 +36,9 @@ pub(crate) struct InspectArgs {
     /// Show every message with its direction and time on stderr
     #[arg(long)]
     wire: bool,
+
+    #[command(flatten)]
+    auth: AuthArgs,
 }
 
 /// Runs the command.
@@ -45,7 +49,12 @@ pub(crate) async fn command(args: InspectArgs, json: bool, screen: &Screen) -> R
     if args.wire {
         builder = builder.on_wire(wire(screen.clone()));
     }
-    let client = unless_interrupted(connect::connect(&target, builder)).await?;
+    let name = target.name();
+    let headers = args
+        .auth
+        .headers(&target.is_http().then_some(name.as_str()).into_iter().collect::<Vec<_>>(), screen)?;
+    let connecting = connect::connect((&name, &target), builder, &headers, None);
+    let client = unless_interrupted(connecting).await?;
     let request = client.request_raw(args.method, params.as_deref());
     let result = unless_interrupted(async { request.await.map_err(|error| shown(&error, screen)) }).await;
     client.close().await;

@@ -1,10 +1,12 @@
 //! The `switchboard` program: reads the command line, runs one command, and says how it ended.
 //!
-//! One file a command: `run`, `tools`, `inspect`, `demo`. What they share: `servers` and `session` for whom to talk
-//! to, `consent`, `ask` and `elicit` for what is allowed and said, `model` for who picks the tools; `output` is stdout, `screen` is
+//! One file a command: `run`, `tools`, `inspect`, `demo`. What they share: `servers`, `auth` and `session` for whom
+//! to talk to, `consent`, `ask` and `elicit` for what is allowed and said, `model` for who picks the tools; `output` is stdout, `screen` is
 //! stderr, `failure` is how it ends badly. Everything else is in the libraries.
 
 mod ask;
+mod auth;
+mod child_log;
 mod cli;
 mod connect;
 mod consent;
@@ -22,6 +24,7 @@ mod servers;
 mod session;
 mod stages;
 mod stdin;
+mod time_limit;
 mod tools;
 
 use std::process::ExitCode;

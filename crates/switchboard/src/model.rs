@@ -24,12 +24,28 @@ pub(crate) struct ModelArgs {
     base_url: Option<String>,
 }
 
+impl ModelArgs {
+    /// Names the variable that names the endpoint, where the person did not name one.
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
+        let named = std::env::var_os("OPENAI_BASE_URL").is_some_and(|value| !value.is_empty());
+        if self.base_url.is_some() || !named {
+            return failure;
+        }
+        failure.map_hint(|hint| {
+            ["the base URL", "the endpoint", "--base-url"]
+                .iter()
+                .fold(hint, |hint, words| hint.replace(words, "OPENAI_BASE_URL"))
+        })
+    }
+}
+
 /// Walks the chain and says on stderr which link was taken and why. `None` is no model.
 pub(crate) async fn choose(args: &ModelArgs, screen: &Screen) -> Result<Option<OpenAiModel>, Failure> {
     let probe = if local_models_are_off() { Probe::Disabled } else { Probe::default() };
     let request = ChainRequest { model: args.model.clone(), base_url: args.base_url.clone(), probe };
-    let Resolution { reason, model, .. } =
-        resolve(&request, |name| std::env::var(name).ok()).await.map_err(|error| failure(&error))?;
+    let Resolution { reason, model, .. } = resolve(&request, |name| std::env::var(name).ok())
+        .await
+        .map_err(|error| args.explain(failure(&error)))?;
     let Some(config) = model else {
         screen.note(&format!("no language model: {reason}"));
         return Ok(None);
@@ -49,6 +65,11 @@ pub(crate) fn failure(error: &ModelError) -> Failure {
     match error.hint() {
         Some(hint) => {
             let cause = text.strip_suffix(hint).map_or(text.as_str(), |cause| cause.trim_end_matches("; "));
+            // The library does not know the options.
+            let hint = match hint {
+                "name a model" => "name one with --model, and check the endpoint and that its server runs",
+                hint => hint,
+            };
             Failure::new(exit, cause, hint)
         }
         None => Failure::new(exit, text, "check --model and --base-url, or try again"),

@@ -1,7 +1,7 @@
 //! `switchboard run`: a question becomes an answer.
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
@@ -11,6 +11,7 @@ use switchboard_llm::Usage;
 use switchboard_protocol::model::tool::CallToolResult;
 
 use crate::ask;
+use crate::cli::{EXIT_CODES, at_least_one};
 use crate::consent::ConsentArgs;
 use crate::failure::{Exit, Failure};
 use crate::model::{self, ModelArgs};
@@ -19,6 +20,7 @@ use crate::screen::Screen;
 use crate::servers::ServerArgs;
 use crate::session::{Options, Session};
 use crate::stdin;
+use crate::time_limit::TimeLimit;
 
 /// Ask a question; tools answer it
 ///
@@ -33,6 +35,7 @@ use crate::stdin;
 /// station is simulated, city weather asks Open-Meteo), so in a pipe the demo policy allows their read-only tools,
 /// unless --on-ask says otherwise.
 #[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct RunArgs {
     /// The question; '-' reads it from stdin
     #[arg(value_name = "QUESTION")]
@@ -47,13 +50,17 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     consent: ConsentArgs,
 
-    /// How often the model may be asked; 16 times if absent
-    #[arg(long, value_name = "N")]
-    max_steps: Option<NonZeroU32>,
+    /// How often the model may be asked
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = Limits::default().steps)]
+    max_steps: u32,
 
-    /// How many calls may be made; 64 if absent
-    #[arg(long, value_name = "N")]
-    max_calls: Option<NonZeroU32>,
+    /// How many calls may be made
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = Limits::default().calls)]
+    max_calls: u32,
+
+    /// End the run after this time with exit code 6, whatever it waits for; no limit if absent
+    #[arg(long, value_name = "SECONDS", value_parser = at_least_one)]
+    timeout: Option<u32>,
 
     /// Write everything that happens to FILE, one JSON object a line
     #[arg(long, value_name = "FILE")]
@@ -118,17 +125,14 @@ pub(crate) async fn command(
     screen: &Screen,
 ) -> Result<(), Failure> {
     let question = stdin::question(&args.question)?;
-    let defaults = Limits::default();
+    let timeout = args.timeout.map(|seconds| Duration::from_secs(seconds.into()));
     let options = Options {
         servers: &args.servers,
         consent: Some(&args.consent),
-        limits: Limits {
-            steps: args.max_steps.map_or(defaults.steps, NonZeroU32::get),
-            calls: args.max_calls.map_or(defaults.calls, NonZeroU32::get),
-            ..defaults
-        },
+        limits: Limits { steps: args.max_steps, calls: args.max_calls, ..Limits::default() },
         trace: args.trace.as_deref(),
         verbose,
+        time_limit: timeout.map(TimeLimit::new),
     };
     let model = model::choose(&args.model, screen).await?;
     let by_model = model.is_some();
@@ -136,11 +140,16 @@ pub(crate) async fn command(
         Some(model) => Session::open(LanguageModel::new(model), &options, screen).await?,
         None => Session::open(ask::router(screen), &options, screen).await?,
     };
-    let answered = session.run(session.agent().run(&question)).await;
+    let asked = async {
+        let answered = session.agent().run(&question).await;
+        answered.map_err(|error| {
+            Failure::from(error)
+                .hint_for(Exit::Limit, "ask for less at once, or raise --max-steps or --max-calls")
+        })
+    };
+    let answered = session.run(asked).await;
     session.close().await;
-    let answer = answered.map_err(|failure| {
-        failure.hint_for(Exit::Limit, "ask for less at once, or raise --max-steps or --max-calls")
-    })?;
+    let answer = answered.map_err(|failure| args.model.explain(failure))?;
     report(&answer, by_model, json, screen)
 }
 

@@ -3,8 +3,8 @@
 //! Nothing here writes to stdout; that is `output`. Whatever comes from a peer is made visible before it gets here.
 
 use std::io::{self, IsTerminal as _, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::builder::styling::{AnsiColor, Color, Style};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
@@ -23,7 +23,15 @@ struct Look {
     colours: bool,
     /// Whether the cursor stands behind a question.
     asking: AtomicBool,
+    /// What must not be shown, the longest first.
+    secrets: Mutex<Vec<String>>,
 }
+
+/// What stands in the place of a secret.
+const MASK: &str = "***";
+
+/// A secret shorter than this, in bytes, is not searched for: it would tear holes into everything else.
+const SHORTEST_SECRET: usize = 6;
 
 const RED: Style = colour(AnsiColor::Red).bold();
 const YELLOW: Style = colour(AnsiColor::Yellow).bold();
@@ -43,7 +51,12 @@ impl Screen {
         let colours = terminal && !dumb && !set("NO_COLOR");
         Self {
             bars: MultiProgress::new(),
-            look: Arc::new(Look { terminal, colours, asking: AtomicBool::new(false) }),
+            look: Arc::new(Look {
+                terminal,
+                colours,
+                asking: AtomicBool::new(false),
+                secrets: Mutex::default(),
+            }),
         }
     }
 
@@ -57,8 +70,23 @@ impl Screen {
         self.look.colours
     }
 
-    /// A line as it is.
+    /// Shows this text nowhere from now on.
+    pub(crate) fn mask(&self, secret: &str) {
+        let mut secrets = self.look.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        if secret.len() >= SHORTEST_SECRET && !secrets.iter().any(|known| known == secret) {
+            secrets.push(secret.to_owned());
+            secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        }
+    }
+
+    fn masked(&self, text: &str) -> String {
+        let secrets = self.look.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
+    }
+
+    /// A line as it is, without secrets.
     pub(crate) fn line(&self, text: &str) {
+        let text = self.masked(text);
         let start = if self.look.asking.swap(false, Ordering::Relaxed) { "\n" } else { "" };
         // There is nowhere left to report that stderr is gone.
         let _ = self.bars.suspend(|| writeln!(io::stderr().lock(), "{start}{text}"));
@@ -97,6 +125,7 @@ impl Screen {
     /// Writes without a line end, for a question that is answered on the same line.
     /// [`Screen::answered`] ends it.
     pub(crate) fn ask(&self, text: &str) {
+        let text = self.masked(text);
         self.look.asking.store(true, Ordering::Relaxed);
         let _ = self.bars.suspend(|| {
             let mut stderr = io::stderr().lock();
@@ -151,7 +180,8 @@ pub(crate) struct LogLine<'a>(&'a Screen);
 
 impl Write for LogLine<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.bars.suspend(|| io::stderr().lock().write_all(bytes)).map(|()| bytes.len())
+        let text = self.0.masked(&String::from_utf8_lossy(bytes));
+        self.0.bars.suspend(|| io::stderr().lock().write_all(text.as_bytes())).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

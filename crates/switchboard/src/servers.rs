@@ -3,9 +3,11 @@
 //! Only what the person wrote is read here; connecting is `connect`.
 
 use clap::Args;
+use clap::builder::UnknownArgumentValueParser;
 use switchboard_agent::ServerName;
 use url::Url;
 
+use crate::auth::AuthArgs;
 use crate::failure::Failure;
 
 /// The most characters of a name that is made up from an address or a program.
@@ -14,11 +16,17 @@ const MAX_MADE_UP: usize = 32;
 /// The options that name servers; the same for every command that uses tools.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ServerArgs {
-    /// A server by its address; repeatable. The name is what approvals and errors call it
-    #[arg(long = "server", value_name = "NAME=URL")]
+    /// A server by its address; repeatable. The name is what approvals and errors call it; without one it is the host
+    #[arg(long = "server", value_name = "NAME=URL or URL")]
     servers: Vec<String>,
 
-    /// A server to start as a child process that speaks over stdio; repeatable
+    /// What people try first. Never set: its parser says what to write.
+    #[arg(long, hide = true, value_parser = UnknownArgumentValueParser::suggest_arg("--server"))]
+    url: Option<()>,
+
+    /// A server to start as a child process that speaks over stdio; repeatable. The text is split into words as a
+    /// shell does ('…' and "…" keep spaces, \ takes the next character as it is), and nothing else is done to it: no
+    /// variables, no ~, no pipes. Its name is that of the program
     #[arg(long = "command", value_name = "CMD ARGS")]
     commands: Vec<String>,
 
@@ -31,7 +39,10 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "URL", env = "CITY_WEATHER_URL", hide_env_values = true)]
     pub(crate) city_api: Option<Url>,
 
-    /// A server to start as a child process, after `--`
+    #[command(flatten)]
+    pub(crate) auth: AuthArgs,
+
+    /// A server to start as a child process, after `--`; each word is passed on as it is
     #[arg(last = true, value_name = "CMD ARGS")]
     command: Vec<String>,
 }
@@ -83,6 +94,7 @@ impl ServerArgs {
         self.commands.extend(inner.commands);
         self.demo |= inner.demo;
         self.city_api = inner.city_api.or(self.city_api);
+        self.auth.extend(inner.auth);
         self.command.extend(inner.command);
         self
     }
@@ -105,14 +117,33 @@ impl Target {
     }
 }
 
+impl Target {
+    /// What it is called if the person gives no name: its host, or the program.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Http(url) => tame(url.host_str().unwrap_or_default()),
+            Self::Command(words) => {
+                let program = std::path::Path::new(words.first().map_or("", String::as_str));
+                tame(&program.file_stem().unwrap_or_default().to_string_lossy())
+            }
+        }
+    }
+
+    /// Whether it is spoken to over HTTP.
+    pub(crate) fn is_http(&self) -> bool {
+        matches!(self, Self::Http(_))
+    }
+}
+
 fn named_url(text: &str) -> Result<ServerSpec, Failure> {
     let (name, address) = match text.split_once('=') {
         Some((name, address)) if !name.contains("://") => (Some(name), address),
         _ => (None, text),
     };
     let url = url(address)?;
-    let name = name.map_or_else(|| tame(url.host_str().unwrap_or_default()), str::to_owned);
-    Ok(ServerSpec { name: server_name(&name)?, target: Target::Http(url) })
+    let target = Target::Http(url);
+    let name = name.map_or_else(|| target.name(), str::to_owned);
+    Ok(ServerSpec { name: server_name(&name)?, target })
 }
 
 fn server_name(name: &str) -> Result<ServerName, Failure> {
@@ -140,12 +171,12 @@ fn words(command: &str) -> Result<Vec<String>, Failure> {
 }
 
 fn add_command(specs: &mut Vec<ServerSpec>, words: Vec<String>) -> Result<(), Failure> {
-    let Some(program) = words.first().filter(|program| !program.is_empty()) else {
+    if words.first().is_none_or(String::is_empty) {
         return Err(Failure::usage("a server's command is empty", "name the program to start"));
-    };
-    let stem = std::path::Path::new(program).file_stem().unwrap_or_default().to_string_lossy();
-    let name = server_name(&unique(&tame(&stem), specs))?;
-    specs.push(ServerSpec { name, target: Target::Command(words) });
+    }
+    let target = Target::Command(words);
+    let name = server_name(&unique(&target.name(), specs))?;
+    specs.push(ServerSpec { name, target });
     Ok(())
 }
 

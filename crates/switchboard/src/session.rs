@@ -8,10 +8,14 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use switchboard_agent::journal::{Discovery, Journal, WireDirection};
 use switchboard_agent::policy::{Mode, Policy};
-use switchboard_agent::{Agent, AgentError, Interrupt, Limits, Selector, ServerName};
+use switchboard_agent::{Agent, Interrupt, Limits, Selector, ServerName};
 use switchboard_client::{Client, Direction};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use crate::ask::TerminalConsent;
+use crate::auth::Headers;
+use crate::child_log;
 use crate::connect;
 use crate::consent::ConsentArgs;
 use crate::demo;
@@ -22,9 +26,12 @@ use crate::progress::Bars;
 use crate::screen::Screen;
 use crate::servers::{ServerArgs, ServerSpec, Target};
 use crate::stages::{self, Approvals, Stages};
+use crate::time_limit::{self, TimeLimit};
 
 /// How long servers get to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(5);
+/// How long what a child wrote last may take to arrive, once it is gone.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What a run is like, apart from who selects the calls.
 #[derive(Debug)]
@@ -35,6 +42,15 @@ pub(crate) struct Options<'a> {
     pub(crate) limits: Limits,
     pub(crate) trace: Option<&'a Path>,
     pub(crate) verbose: bool,
+    pub(crate) time_limit: Option<TimeLimit>,
+}
+
+/// What all connections of a run share.
+struct Run<'a> {
+    options: &'a Options<'a>,
+    headers: &'a Headers,
+    journal: &'a Journal,
+    screen: &'a Screen,
 }
 
 /// An agent and what must be ended with it.
@@ -42,8 +58,8 @@ pub(crate) struct Options<'a> {
 pub(crate) struct Session {
     agent: Agent,
     interrupt: Interrupt,
-    clients: Vec<Client>,
-    demo: Option<demo::Running>,
+    opened: Opened,
+    time_limit: Option<TimeLimit>,
 }
 
 /// What was opened so far; ended in order also where opening goes wrong half-way.
@@ -51,6 +67,8 @@ pub(crate) struct Session {
 struct Opened {
     clients: Vec<(ServerName, Client)>,
     demo: Option<demo::Running>,
+    /// Those who show what children write to stderr.
+    relays: Vec<JoinHandle<()>>,
 }
 
 impl Session {
@@ -71,16 +89,23 @@ impl Session {
             ));
         }
         let policy = options.consent.map_or_else(|| Ok(Policy::new(Mode::Fail)), ConsentArgs::policy)?;
+        let over_http = specs.iter().filter(|spec| spec.target.is_http()).map(|spec| spec.name.as_str());
+        let headers = options.servers.auth.headers(&over_http.collect::<Vec<_>>(), screen)?;
         let journal = journal(options, screen)?;
+        headers.secrets().for_each(|secret| journal.mask(secret));
+        let run = Run { options, headers: &headers, journal: &journal, screen };
         let mut opened = Opened::default();
-        let policy =
-            match unless_interrupted(opened.open(&mut specs, (policy, options), (&journal, screen))).await {
-                Ok(policy) => policy,
-                Err(failure) => {
-                    opened.close().await;
-                    return Err(failure);
-                }
-            };
+        let result = tokio::select! {
+            result = unless_interrupted(opened.open(&mut specs, policy, &run)) => result,
+            failure = time_limit::reached(options.time_limit) => Err(failure),
+        };
+        let policy = match result {
+            Ok(policy) => policy,
+            Err(failure) => {
+                opened.close().await;
+                return Err(failure);
+            }
+        };
         let interrupt = Interrupt::default();
         let mut builder = Agent::builder(selector)
             .policy(policy)
@@ -91,8 +116,7 @@ impl Session {
         for (name, client) in &opened.clients {
             builder = builder.server(name.clone(), client.clone());
         }
-        let clients = opened.clients.into_iter().map(|(_, client)| client).collect();
-        Ok(Self { agent: builder.build()?, interrupt, clients, demo: opened.demo })
+        Ok(Self { agent: builder.build()?, interrupt, opened, time_limit: options.time_limit })
     }
 
     /// The agent.
@@ -106,26 +130,27 @@ impl Session {
     /// The agent's own.
     pub(crate) async fn run<T>(
         &self,
-        work: impl Future<Output = Result<T, AgentError>>,
+        work: impl Future<Output = Result<T, impl Into<Failure>>>,
     ) -> Result<T, Failure> {
         let signal = interrupt::signal()?;
         tokio::pin!(work);
-        tokio::select! {
-            result = &mut work => return result.map_err(Failure::from),
-            () = signal => {}
-        }
+        let failure = tokio::select! {
+            result = &mut work => return result.map_err(Into::into),
+            () = signal => Failure::interrupted(),
+            failure = time_limit::reached(self.time_limit) => failure,
+        };
         interrupt::end_at_the_next();
         self.interrupt.trigger();
         // The agent ends its calls and writes into the journal that it was stopped.
         let _ = tokio::time::timeout(GOODBYE, work).await;
-        Err(Failure::interrupted())
+        Err(failure)
     }
 
     /// Ends all connections, children and demo servers in order.
     pub(crate) async fn close(self) {
-        let Self { agent, clients, demo, .. } = self;
+        let Self { agent, opened, .. } = self;
         drop(agent);
-        goodbye(&clients, demo).await;
+        opened.close().await;
     }
 }
 
@@ -134,9 +159,10 @@ impl Opened {
     async fn open(
         &mut self,
         specs: &mut Vec<ServerSpec>,
-        (mut policy, options): (Policy, &Options<'_>),
-        (journal, screen): (&Journal, &Screen),
+        mut policy: Policy,
+        run: &Run<'_>,
     ) -> Result<Policy, Failure> {
+        let Run { options, screen, .. } = run;
         if options.servers.demo {
             let demo = demo::Running::start(options.servers.city_api.as_ref()).await?;
             let trusted = options.consent.is_some_and(ConsentArgs::nothing_said);
@@ -148,44 +174,36 @@ impl Opened {
                 specs.push(spec);
             }
             self.demo = Some(demo);
+            if options.consent.is_some() {
+                screen.note("the demo's weather station is simulated: nobody measured its values");
+            }
             if trusted {
                 screen.note(
                     "nobody can be asked here: the demo policy allows the demo servers' read-only tools",
                 );
             }
         }
-        self.connect(specs, options, (journal, screen)).await?;
+        self.connect(specs, run).await?;
         Ok(policy)
     }
 
     /// A server that cannot be reached is left out, unless there is no other.
-    async fn connect(
-        &mut self,
-        specs: &[ServerSpec],
-        options: &Options<'_>,
-        (journal, screen): (&Journal, &Screen),
-    ) -> Result<(), Failure> {
-        let watched = options.verbose || options.trace.is_some();
-        let asks = options.consent.is_some_and(ConsentArgs::takes_questions);
-        let connecting = specs.iter().map(|spec| async move {
-            let since = Instant::now();
-            let mut builder = connect::builder().server_name(spec.name.as_str());
-            if watched {
-                let (journal, name) = (journal.clone(), spec.name.clone());
-                builder = builder.on_wire(move |message| {
-                    journal.wire(&name, direction(message.direction), message.bytes);
+    async fn connect(&mut self, specs: &[ServerSpec], run: &Run<'_>) -> Result<(), Failure> {
+        let Run { options, journal, screen, .. } = run;
+        let connecting: Vec<_> = specs
+            .iter()
+            .map(|spec| {
+                let lines = (options.verbose && !spec.target.is_http()).then(|| {
+                    let (lines, relay) = child_log::relay(spec.name.as_str(), screen);
+                    self.relays.push(relay);
+                    lines
                 });
-            }
-            if asks {
-                builder = Desk::new(&spec.name, journal, screen).open(builder);
-            }
-            let connected = connect::connect(&spec.target, builder).await;
-            (
-                spec.name.clone(),
-                connected.map_err(|failure| failure.on_server(spec.name.as_str())),
-                since.elapsed(),
-            )
-        });
+                async move {
+                    let since = Instant::now();
+                    (spec.name.clone(), run.connect(spec, lines).await, since.elapsed())
+                }
+            })
+            .collect();
         let mut failures = Vec::new();
         let connected = join_all(connecting).await;
         let some = connected.iter().any(|(_, connected, _)| connected.is_ok());
@@ -211,20 +229,42 @@ impl Opened {
     }
 
     async fn close(self) {
-        let clients: Vec<Client> = self.clients.into_iter().map(|(_, client)| client).collect();
-        goodbye(&clients, self.demo).await;
+        let Self { clients, demo, relays } = self;
+        let goodbye = async {
+            join_all(clients.iter().map(|(_, client)| client.close())).await;
+            // A relay ends when the last one lets go of what it relays.
+            drop(clients);
+            let _ = tokio::time::timeout(LAST_WORDS, join_all(relays)).await;
+            if let Some(demo) = demo {
+                demo.shutdown().await;
+            }
+        };
+        // Whoever does not leave in time is ended with this process.
+        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
     }
 }
 
-async fn goodbye(clients: &[Client], demo: Option<demo::Running>) {
-    let goodbye = async {
-        join_all(clients.iter().map(Client::close)).await;
-        if let Some(demo) = demo {
-            demo.shutdown().await;
+impl Run<'_> {
+    async fn connect(
+        &self,
+        spec: &ServerSpec,
+        stderr: Option<mpsc::Sender<String>>,
+    ) -> Result<Client, Failure> {
+        let Self { options, headers, journal, screen } = self;
+        let name = spec.name.as_str();
+        let mut builder = connect::builder().server_name(name);
+        if options.verbose || options.trace.is_some() {
+            let (journal, server) = ((*journal).clone(), spec.name.clone());
+            builder = builder.on_wire(move |message| {
+                journal.wire(&server, direction(message.direction), message.bytes);
+            });
         }
-    };
-    // Whoever does not leave in time is ended with this process.
-    let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+        if options.consent.is_some_and(ConsentArgs::takes_questions) {
+            builder = Desk::new(&spec.name, journal, screen).open(builder);
+        }
+        let connected = connect::connect((name, &spec.target), builder, headers, stderr).await;
+        connected.map_err(|failure| failure.on_server(name))
+    }
 }
 
 fn demo_spec(named: &demo::Named) -> Result<ServerSpec, Failure> {

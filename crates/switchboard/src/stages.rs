@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use switchboard_agent::journal::{
-    self, Authorization, Entry, Event, Execution, JsonLines, Sink, WireDirection,
+    self, Authorization, Entry, Event, Execution, JsonLines, Selection, Sink, WireDirection,
 };
 use switchboard_agent::visible;
 
@@ -15,11 +15,15 @@ use crate::screen::Screen;
 
 /// Shows who allowed which call.
 #[derive(Debug)]
-pub(crate) struct Approvals(Screen);
+pub(crate) struct Approvals {
+    screen: Screen,
+    /// Calls that were not made. If the run ends because of one, the error says so; it is not said twice.
+    denied: Vec<String>,
+}
 
 impl Approvals {
     pub(crate) fn new(screen: Screen) -> Self {
-        Self(screen)
+        Self { screen, denied: Vec::new() }
     }
 }
 
@@ -27,14 +31,22 @@ impl Sink for Approvals {
     fn write(&mut self, entry: &Entry) {
         match &entry.event {
             Event::Authorization(Authorization::Granted { server, tool, by, .. }) => {
-                self.0.note(&format!(
+                self.screen.note(&format!(
                     "calling {server}/{}, allowed by {}",
                     visible::line(tool),
                     visible::line(by)
                 ));
             }
             Event::Authorization(Authorization::Denied { reason, .. }) => {
-                self.0.note(&format!("not called: {}", visible::line(reason)));
+                self.denied.push(visible::line(reason));
+            }
+            // The run went on.
+            Event::Selection(
+                Selection::TextDelta { .. } | Selection::CallStarted { .. } | Selection::Answered { .. },
+            ) => {
+                for reason in self.denied.drain(..) {
+                    self.screen.note(&format!("not called: {reason}"));
+                }
             }
             _ => {}
         }

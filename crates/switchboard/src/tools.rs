@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use switchboard_agent::exposure::{ExposedTool, Exposure, LeftOut};
 use switchboard_agent::{Limits, Router, ServerName, render, visible};
 use switchboard_protocol::model::tool::{CallToolResult, Tool};
@@ -20,6 +21,9 @@ use crate::stdin;
 
 /// The most characters of a description in a list.
 const SUMMARY_CHARS: usize = 80;
+
+/// How like a name must be to one that exists to be offered for it, from 0 to 1.
+const ALIKE: f64 = 0.75;
 
 /// List tools, show one, or call one
 #[derive(Args, Debug)]
@@ -164,9 +168,9 @@ impl View<'_> {
         consent: &ConsentArgs,
         servers: ServerArgs,
     ) -> Result<(), Failure> {
-        let arguments = object(&stdin::text(arguments, "the arguments")?)?;
+        let arguments = stdin::text(arguments, "the arguments")?;
         let session = self.open(&servers, Some(consent)).await?;
-        let called = self.called(&session, name, arguments).await;
+        let called = self.called(&session, name, &arguments).await;
         session.close().await;
         let result = called?;
         if self.json { output::json(&result) } else { output::text(&render::result(&result)) }
@@ -176,28 +180,36 @@ impl View<'_> {
         &self,
         session: &Session,
         name: &str,
-        arguments: Box<RawValue>,
+        arguments: &str,
     ) -> Result<CallToolResult, Failure> {
         let exposure = session.run(session.agent().tools()).await?;
         let tool = find(&exposure, name)?;
+        let arguments = object(arguments, tool)?;
         let called = session.run(session.agent().call(tool.server(), &tool.tool().name, arguments)).await;
         called.map_err(|failure| {
-            failure.hint_for(Exit::Usage, "see its arguments with: switchboard tools show")
+            failure.hint_for(
+                Exit::Usage,
+                &format!(
+                    "see its arguments with: switchboard tools show {} (and the same server)",
+                    full_name(tool)
+                ),
+            )
         })
     }
 
     async fn open(&self, servers: &ServerArgs, consent: Option<&ConsentArgs>) -> Result<Session, Failure> {
         let limits = Limits::default();
-        let options = Options { servers, consent, limits, trace: None, verbose: self.verbose };
+        let options =
+            Options { servers, consent, limits, trace: None, verbose: self.verbose, time_limit: None };
         Session::open(Router::new(), &options, self.screen).await
     }
 }
 
-fn object(text: &str) -> Result<Box<RawValue>, Failure> {
+fn object(text: &str, tool: &ExposedTool) -> Result<Box<RawValue>, Failure> {
     let refused = |why: String| {
         Failure::usage(
             format!("the arguments are no JSON object: {why}"),
-            r#"write them like '{"expression": "2 + 3 * 4"}'"#,
+            format!("write them like '{}'", example(tool.schema())),
         )
     };
     let arguments: Box<RawValue> = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
@@ -206,6 +218,38 @@ fn object(text: &str) -> Result<Box<RawValue>, Failure> {
     } else {
         Err(refused("it is another JSON value".into()))
     }
+}
+
+/// Arguments that a tool could have: its first required parameter, else its first.
+fn example(schema: &Value) -> String {
+    let required = schema["required"].as_array().and_then(|names| names.first()).and_then(Value::as_str);
+    let first = || schema["properties"].as_object().and_then(|all| all.keys().next()).map(String::as_str);
+    let Some(name) = required.or_else(first) else { return "{}".to_owned() };
+    let property = &schema["properties"][name];
+    let listed = || property["examples"].get(0).or_else(|| property["enum"].get(0));
+    let value =
+        property.get("default").or_else(listed).cloned().unwrap_or_else(|| match property["type"].as_str() {
+            Some("integer" | "number") => 1.into(),
+            Some("boolean") => true.into(),
+            Some("array") => Value::Array(Vec::new()),
+            Some("object") => Value::Object(Map::new()),
+            _ => "…".into(),
+        });
+    let member = RawValue::from_string(Value::Object(Map::from_iter([(name.to_owned(), value)])).to_string());
+    member.map_or_else(|_| "{}".to_owned(), |raw| visible::line(raw.get()))
+}
+
+/// The name of a tool that is most like this one.
+fn nearest(exposure: &Exposure, name: &str) -> Option<String> {
+    let wanted = name.to_lowercase();
+    let likeness = |tool: &ExposedTool| {
+        let full = full_name(tool).to_lowercase();
+        strsim::jaro_winkler(&full, &wanted)
+            .max(strsim::jaro_winkler(&tool.tool().name.to_lowercase(), &wanted))
+    };
+    let tools = exposure.tools().iter().map(|tool| (likeness(tool), tool));
+    let (likeness, tool) = tools.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    (likeness >= ALIKE).then(|| full_name(tool))
 }
 
 /// The one tool that this names, with or without its server.
@@ -222,7 +266,10 @@ fn find<'a>(exposure: &'a Exposure, name: &str) -> Result<&'a ExposedTool, Failu
         [tool] => Ok(tool),
         [] => Err(Failure::usage(
             format!("no server has a tool {}", visible::quoted(name, 100)),
-            "see what there is with: switchboard tools list",
+            match nearest(exposure, name) {
+                Some(nearest) => format!("did you mean {nearest}? See all with: switchboard tools list"),
+                None => "see what there is with: switchboard tools list".to_owned(),
+            },
         )),
         several => {
             let names: Vec<String> = several.iter().map(|tool| full_name(tool)).collect();

@@ -12,6 +12,8 @@ pub struct Request {
     pub method: String,
     /// Path and query, as they came.
     pub target: String,
+    /// The lines of its headers, as they came.
+    pub head: String,
     /// The body.
     pub body: String,
 }
@@ -42,12 +44,13 @@ fn exchange(stream: TcpStream, answer: &impl Fn(&Request) -> Answer) -> std::io:
     reader.read_line(&mut line)?;
     let mut words = line.split(' ').map(str::to_owned);
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let mut length = 0;
+    let (mut length, mut head) = (0, String::new());
     loop {
         let mut header = String::new();
         if reader.read_line(&mut header)? == 0 || header.trim().is_empty() {
             break;
         }
+        head.push_str(&header);
         if let Some((name, value)) = header.split_once(':')
             && name.eq_ignore_ascii_case("content-length")
         {
@@ -56,7 +59,7 @@ fn exchange(stream: TcpStream, answer: &impl Fn(&Request) -> Answer) -> std::io:
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    let request = Request { method, target, body: String::from_utf8_lossy(&body).into_owned() };
+    let request = Request { method, target, head, body: String::from_utf8_lossy(&body).into_owned() };
     let (status, text) = answer(&request);
     let head = format!(
         "HTTP/1.1 {status} Canned\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n",

@@ -3,7 +3,7 @@
 use serde_json::json;
 use switchboard_testkit::canned;
 
-use crate::program::{Ran, run};
+use crate::program::{Ran, command, finish, run};
 
 /// Runs with `--json` and checks the error object: its code is the exit code, and it says what to do.
 fn check(args: &[&str], code: i32, parts: &[&str]) -> Ran {
@@ -34,14 +34,29 @@ fn usage_and_configuration_are_1() {
     check(&["run", "How warm is it?"], 1, &["no server", "--demo"]);
     check(&["run", "--demo", "  "], 1, &["empty"]);
     check(&["run", "--server", "x=nonsense", "q"], 1, &["nonsense"]);
-    check(&["run", "--demo", "--max-steps", "0", "q"], 1, &["--max-steps"]);
+    check(&["run", "--demo", "--max-steps", "0", "q"], 1, &["--max-steps", "at least 1"]);
+    check(&["run", "--demo", "--timeout", "0", "q"], 1, &["--timeout", "at least 1"]);
+    check(&["run", "--url", "http://127.0.0.1:9/mcp", "q"], 1, &["--url", "'--server'"]);
     check(&["run", "--demo", "--trace", "/nonexistent/folder/trace", "q"], 1, &["/nonexistent/folder/trace"]);
     check(&["run", "--demo", "--base-url", "nonsense", "q"], 1, &["base URL"]);
     check(&["run", "--demo", "--allow", "nobody/nothing", "q"], 1, &["nobody/nothing", "matches no tool"]);
-    check(&["tools", "show", "nothing", "--demo"], 1, &["nothing"]);
-    check(&["tools", "call", "get_climate", "{", "--demo"], 1, &["JSON"]);
+    check(&["tools", "show", "nothing", "--demo"], 1, &["nothing", "tools list"]);
+    check(&["tools", "show", "get_climat", "--demo"], 1, &["did you mean station/get_climate?"]);
+    check(&["tools", "call", "calculator/calculate", "--demo"], 1, &["calculator/calculator_arithmetic?"]);
+    check(&["tools", "call", "get_climate", "{", "--demo"], 1, &["JSON", "'{}'"]);
+    check(&["tools", "call", "get_weather", "[]", "--demo"], 1, &["JSON", "\\\"location\\\""]);
     let args = ["tools", "call", "calculator_arithmetic", "{}", "--demo", "--yes"];
-    check(&args, 1, &["expression", "required", "tools show"]);
+    check(&args, 1, &["expression", "required", "tools show calculator/calculator_arithmetic"]);
+    let two = ["--server", "a=http://127.0.0.1:9/", "--server", "b=http://127.0.0.1:9/"];
+    for (header, parts) in [
+        (["--header", "X: y"], &["(a, b)", "SERVER=NAME"][..]),
+        (["--header", "c=X: y"], &["\\\"c\\\"", "a, b"]),
+        (["--header", "X"], &["NAME: VALUE"]),
+        (["--bearer-env", "a=NOT_SET_ANYWHERE"], &["NOT_SET_ANYWHERE", "export"]),
+    ] {
+        check(&[&["tools", "list"][..], &two, &header].concat(), 1, parts);
+    }
+    check(&["tools", "list", "--demo", "--header", "X: y"], 1, &["there is none", "--server"]);
 }
 
 #[test]
@@ -59,7 +74,43 @@ fn a_call_that_needs_approval_is_2() {
 #[test]
 fn a_login_is_3() {
     let url = canned::serve(|_| (401, json!({ "error": "unauthorized" }).to_string()));
-    check(&["tools", "list", "--server", &format!("secret={url}/mcp")], 3, &["secret"]);
+    check(
+        &["tools", "list", "--server", &format!("secret={url}/mcp")],
+        3,
+        &["secret", "--bearer-env", "OAuth"],
+    );
+    check(&["inspect", &format!("{url}/mcp"), "tools/list"], 3, &["--bearer-env"]);
+}
+
+#[test]
+fn a_limit_of_time_is_6() {
+    let started = std::time::Instant::now();
+    check(&["run", "hello", "--yes", "--timeout", "1", "--", "cat"], 6, &["1 s", "--timeout"]);
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+#[test]
+fn no_tool_that_fits_is_7() {
+    let ran = check(&["run", "--demo", "Sing me an aria"], 7, &["no_tool_fits", "--base-url"]);
+    assert_eq!(ran.error()["kind"], "no_tool_fits");
+}
+
+#[test]
+fn a_call_that_ends_the_run_is_named_once() {
+    let ran = run(&["run", "--demo", "--on-ask", "fail", "How warm is it?"]).expect(2);
+    assert_eq!(ran.stderr.matches("needs approval").count(), 1, "{}", ran.stderr);
+    let ran = run(&["tools", "call", "get_climate", "--demo", "--deny", "station/*"]).expect(2);
+    assert_eq!(ran.stderr.matches("forbidden").count(), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn a_model_endpoint_from_the_environment_is_named_by_its_variable() {
+    for args in [&["--json", "run", "--demo", "q"][..], &["--json", "run", "--demo", "q", "--model", "m"]] {
+        let mut command = command(args);
+        let ran = finish(command.env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1").spawn().unwrap());
+        let hint = ran.error()["hint"].to_string();
+        assert!(hint.contains("OPENAI_BASE_URL"), "{hint}");
+    }
 }
 
 #[test]
@@ -68,7 +119,11 @@ fn a_server_that_cannot_be_reached_is_4() {
     check(&["run", "--server", &server, "How warm is it?"], 4, &["gone"]);
     check(&["tools", "list", "--server", &server], 4, &["gone"]);
     check(&["inspect", &nobody(), "tools/list"], 4, &[]);
-    check(&["tools", "list", "--command", "/nonexistent/program"], 4, &["/nonexistent/program"]);
+    check(
+        &["tools", "list", "--command", "/nonexistent/program"],
+        4,
+        &["/nonexistent/program", "the program is installed"],
+    );
     check(&["tools", "list", "--", "sh", "-c", "echo a reason >&2; exit 3"], 4, &["a reason"]);
 }
 
@@ -86,5 +141,17 @@ fn help_and_version_are_no_failure() {
         assert!(ran.stdout.contains("Usage:"), "{}", ran.stdout);
     }
     let help = run(&["run", "--help"]).expect(0).stdout;
-    assert!(help.contains("--demo") && help.contains("SWITCHBOARD_NO_LOCAL_MODELS"), "{help}");
+    for part in [
+        "--demo",
+        "SWITCHBOARD_NO_LOCAL_MODELS",
+        "NAME=URL or URL",
+        "[default: 16]",
+        "[default: 64]",
+        "no_tool_fits",
+        "kind ",
+        "no variables",
+    ] {
+        assert!(help.contains(part), "{part} is not in {help}");
+    }
+    assert!(!help.contains("--url"), "{help}");
 }

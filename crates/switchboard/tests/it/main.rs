@@ -7,6 +7,8 @@
     reason = "a test that cannot go on says so and ends"
 )]
 
+mod auth;
+mod child;
 mod demo;
 #[cfg(unix)]
 mod elicit;

@@ -1,0 +1,63 @@
+//! What a child process says beside the protocol.
+
+use serde_json::json;
+
+use crate::program::run;
+
+/// A server as a shell script: it answers discovery, the list and one call, and talks on stderr.
+fn talking() -> Vec<String> {
+    let usual = json!({ "resultType": "complete", "ttlMs": 1, "cacheScope": "private" });
+    let with = |more: serde_json::Value| {
+        let mut result = usual.as_object().unwrap().clone();
+        result.extend(more.as_object().unwrap().clone());
+        json!(result).to_string()
+    };
+    let discovered = with(json!({ "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}} }));
+    let tools = with(json!({ "tools": [{"name": "f", "inputSchema": {"type": "object"}}] }));
+    let failed = with(json!({ "isError": true, "content": [
+        {"type": "text", "text": "internal error, reference 00AB12CD"}] }));
+    let script = format!(
+        r#"printf 'hello \033[2J\n' >&2
+        while read -r line; do
+            id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+            case $line in
+                *'"server/discover"'*) result='{discovered}';;
+                *'"tools/list"'*) result='{tools}';;
+                *'"tools/call"'*) result='{failed}'; echo 'reference 00AB12CD: no disk' >&2;;
+                *) continue;;
+            esac
+            printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$result"
+        done
+        echo 'last words' >&2"#
+    );
+    vec!["sh".into(), "-c".into(), script]
+}
+
+#[test]
+fn what_a_child_writes_to_stderr_is_shown_on_demand() {
+    let child = talking();
+    let args = |first: &[&'static str]| {
+        let mut args: Vec<String> = first.iter().map(|&arg| arg.to_owned()).collect();
+        args.extend(["tools", "call", "f", "--yes", "--"].map(str::to_owned));
+        args.extend(child.clone());
+        args
+    };
+    let loud = args(&["-v"]);
+    run(&loud.iter().map(String::as_str).collect::<Vec<_>>()).expect(5).says(&[
+        "sh| hello \\u{1b}[2J",
+        "sh| reference 00AB12CD: no disk",
+        "sh| last words",
+        "hint: the server's log has the cause under this reference",
+    ]);
+    let quiet = args(&[]);
+    let ran = run(&quiet.iter().map(String::as_str).collect::<Vec<_>>()).expect(5);
+    assert!(!ran.stderr.contains("sh|"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_null_for_an_optional_argument_is_not_sent() {
+    let arguments = r#"{"expression": "1 + 1", "angle": null}"#;
+    let args = ["-v", "tools", "call", "calculator_arithmetic", arguments, "--demo", "--yes"];
+    let ran = run(&args).expect(0);
+    assert!(ran.stderr.contains(r#"{"expression":"1 + 1"}"#), "{}", ran.stderr);
+}
