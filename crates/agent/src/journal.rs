@@ -5,6 +5,7 @@
 //! nothing renders from anything else. Where to look next: `journal/event.rs` for the events, `journal/mask.rs`
 //! for what is masked, `journal/view.rs` for the lines of the terminal.
 
+mod authorization;
 mod event;
 mod mask;
 mod sink;
@@ -20,10 +21,11 @@ use switchboard_client::{Direction, WireMessage};
 
 use crate::name::ServerName;
 
+pub use self::authorization::Authorization;
 pub(crate) use self::event::journaled_result;
 pub use self::event::{
-    Authorization, Declaration, Discovery, Event, Execution, Exposed, ExposedName, Integration, Invocation,
-    JournaledCall, ResultEvent, Selection, WireDirection,
+    Declaration, Discovery, Event, Execution, Exposed, ExposedName, Integration, Invocation, JournaledCall,
+    ResultEvent, Selection, WireDirection,
 };
 pub use self::mask::Masker;
 pub use self::sink::{JsonLines, Memory, Sink};

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use switchboard_llm::{Finish, Usage};
-use switchboard_protocol::model::elicitation::ElicitAction;
 
+use super::authorization::Authorization;
 use crate::digest::Digest;
 use crate::name::{CallId, ServerName};
 use crate::outcome::{FailureKind, ToolOutcome};
-use crate::policy::{Approval, Denial, Permit, Proposal};
+use crate::policy::Proposal;
 
 /// Something that happened, by the stage of a call that it belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -246,108 +246,6 @@ pub struct JournaledCall {
     pub name: String,
     /// The arguments: JSON if they are, else the text.
     pub arguments: Value,
-}
-
-/// Somebody consents, or not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "what", rename_all = "snake_case")]
-pub enum Authorization {
-    /// A person is asked.
-    Asked {
-        /// Which call.
-        call: CallId,
-        /// Whose tool.
-        server: ServerName,
-        /// The tool's own name.
-        tool: String,
-        /// What it would be called with.
-        arguments: Value,
-        /// Why they are asked.
-        rule: String,
-        /// What the answer will be bound to.
-        digest: Digest,
-    },
-    /// The call may be made.
-    Granted {
-        /// Which call.
-        call: CallId,
-        /// Whose tool.
-        server: ServerName,
-        /// The tool's own name.
-        tool: String,
-        /// Who or what allowed it.
-        by: String,
-        /// What was allowed.
-        digest: Digest,
-    },
-    /// The call must not be made.
-    Denied {
-        /// Which call.
-        call: CallId,
-        /// Whose tool.
-        server: ServerName,
-        /// The tool's own name.
-        tool: String,
-        /// Why.
-        reason: String,
-        /// The rule that decided.
-        rule: String,
-    },
-    /// A server asks the person something during a call.
-    Elicited {
-        /// Which.
-        server: ServerName,
-        /// What it says.
-        message: String,
-        /// The fields of its form.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        fields: Vec<String>,
-        /// The host of the address that it wants opened, instead of a form.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        host: Option<String>,
-    },
-    /// What the person said to that. The answers themselves are on the wire only.
-    Replied {
-        /// Whose question.
-        server: ServerName,
-        /// Whether they answered.
-        action: ElicitAction,
-    },
-}
-
-impl Authorization {
-    pub(crate) fn asked(approval: &Approval) -> Self {
-        let Proposal { call, server, tool, arguments, .. } = approval.proposal();
-        Self::Asked {
-            call: *call,
-            server: server.clone(),
-            tool: tool.name.clone(),
-            arguments: value_of(arguments),
-            rule: approval.rule().to_owned(),
-            digest: approval.digest(),
-        }
-    }
-
-    pub(crate) fn granted(permit: &Permit) -> Self {
-        let proposal = permit.proposal();
-        Self::Granted {
-            call: proposal.call,
-            server: proposal.server.clone(),
-            tool: proposal.tool.name.clone(),
-            by: permit.by().to_owned(),
-            digest: proposal.digest(),
-        }
-    }
-
-    pub(crate) fn denied(call: CallId, denial: &Denial) -> Self {
-        Self::Denied {
-            call,
-            server: denial.server.clone(),
-            tool: denial.tool.clone(),
-            reason: denial.to_string(),
-            rule: denial.rule.clone(),
-        }
-    }
 }
 
 /// A call is made.

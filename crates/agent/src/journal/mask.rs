@@ -6,9 +6,8 @@
 
 use serde_json::Value;
 
-use super::event::{
-    Authorization, Discovery, Event, Execution, Integration, Invocation, ResultEvent, Selection,
-};
+use super::authorization::Authorization;
+use super::event::{Discovery, Event, Execution, Integration, Invocation, ResultEvent, Selection};
 
 /// What stands in the place of a secret.
 const MASK: &str = "***";

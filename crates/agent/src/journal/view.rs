@@ -6,9 +6,10 @@ use serde_json::Value;
 use switchboard_protocol::model::elicitation::ElicitAction;
 
 use super::Entry;
+use super::authorization::Authorization;
 use super::event::{
-    Authorization, Declaration, Discovery, Event, Execution, Exposed, Integration, Invocation, ResultEvent,
-    Selection, WireDirection,
+    Declaration, Discovery, Event, Execution, Exposed, Integration, Invocation, ResultEvent, Selection,
+    WireDirection,
 };
 use crate::visible;
 

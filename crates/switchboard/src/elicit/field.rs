@@ -67,10 +67,10 @@ pub(super) fn prompt(field: &PrimitiveSchema) -> String {
             format!("{kind}{}", bounds((shown(minimum.as_ref()), shown(maximum.as_ref())), ""))
         }
         PrimitiveSchema::Boolean { .. } => "y or n".to_owned(),
-        PrimitiveSchema::Choice { .. } => "a number".to_owned(),
+        PrimitiveSchema::Choice { .. } => "a number of the list".to_owned(),
         PrimitiveSchema::MultiChoice { min_items, max_items, .. } => {
             let many = bounds((shown(min_items.as_ref()), shown(max_items.as_ref())), " of them");
-            format!("numbers with commas between them, {NONE} for none{many}")
+            format!("numbers of the list, with commas between them, {NONE} for none{many}")
         }
     };
     match default(field) {

@@ -79,7 +79,7 @@ fn a_field_shows_its_meaning_its_choices_and_its_default() {
             "  │   2  g  Green\\u{1b}[2J",
         ]
     );
-    assert_eq!(prompt(&field), "a number [g]");
+    assert_eq!(prompt(&field), "a number of the list [g]");
 }
 
 #[test]

@@ -72,10 +72,10 @@ fn check(question: Value, words: &[(&str, &str)], code: i32) -> Ran {
 
 /// In the order of the fields' names, in which `json!` puts them.
 const FILLED_IN: [(&str, &str); 9] = [
-    ("a number [green]: ", "1"),
+    ("a number of the list [green]: ", "1"),
     ("a whole number, 2 to 5: ", ""),
     ("It must have a value.", "4"),
-    ("numbers with commas between them, - for none: ", "1, Spare wheel"),
+    ("numbers of the list, with commas between them, - for none: ", "1, Spare wheel"),
     ("text, at least 2 characters: ", "A"),
     ("must have at least 2 characters", "Ada"),
     ("y or n [n]: ", "y"),
