@@ -86,11 +86,7 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// When the bytes are no JSON (-32700) or no single JSON-RPC 2.0 message (-32600).
     pub fn decode(bytes: &'a [u8]) -> Result<Self, FrameError> {
-        // serde reads an array as a struct by position, which no JSON-RPC peer means.
-        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-            return Err(refuse_array(bytes));
-        }
-        serde_json::from_slice(bytes).map_err(|error| refuse_text(bytes, &error)).and_then(Self::sort)
+        Self::read(bytes, || serde_json::from_slice(bytes))
     }
 
     /// Splits one message that is known to be UTF-8.
@@ -98,7 +94,18 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// As [`decode`](Self::decode).
     pub fn decode_text(text: &'a str) -> Result<Self, FrameError> {
-        serde_json::from_str(text).map_err(|error| refuse_text(text.as_bytes(), &error)).and_then(Self::sort)
+        Self::read(text.as_bytes(), || serde_json::from_str(text))
+    }
+
+    fn read(
+        bytes: &[u8],
+        parse: impl FnOnce() -> Result<Wire<'a>, serde_json::Error>,
+    ) -> Result<Self, FrameError> {
+        // serde reads an array as a struct by position, which no JSON-RPC peer means.
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+            return Err(refuse_array(bytes));
+        }
+        parse().map_err(|error| refuse_text(bytes, &error)).and_then(Self::sort)
     }
 
     fn sort(wire: Wire<'a>) -> Result<Self, FrameError> {

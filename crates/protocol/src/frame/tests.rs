@@ -83,9 +83,11 @@ fn what_is_encoded_decodes() {
 #[test]
 fn an_array_is_never_read_as_a_message_by_position() {
     for text in ["[]", " [\"2.0\",1,\"tools/list\"]", "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}]"] {
-        let refused = Frame::decode(text.as_bytes()).unwrap_err();
-        assert_eq!(refused.error.code.0, -32600, "{text}");
-        assert!(refused.error.message.contains("Batches"), "{text}");
+        for refused in [Frame::decode(text.as_bytes()), Frame::decode_text(text)] {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.error.code.0, -32600, "{text}");
+            assert!(refused.error.message.contains("Batches"), "{text}");
+        }
     }
     assert_eq!(Frame::decode(b"[").unwrap_err().error.code.0, -32700);
 }
