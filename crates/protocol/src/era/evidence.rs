@@ -40,25 +40,16 @@ impl Evidence<'_> {
     pub fn verdict(self) -> Verdict {
         match self {
             Self::Result => Verdict::Modern,
-            Self::Error(error) => Self::of_error(error),
-            Self::Status(400 | 404 | 405, Some(error)) => Self::of_http_error(error),
+            Self::Error(error) | Self::Status(400 | 404 | 405, Some(error)) => Self::of_error(error),
             Self::Status(400 | 404 | 405, None) | Self::Silence | Self::Exit => Verdict::Legacy,
             Self::Status(..) | Self::Unreachable => Verdict::None,
         }
     }
 
-    fn of_error(error: &ProtocolError) -> Verdict {
-        if error.code.is_modern() { Verdict::Modern } else { Verdict::Legacy }
-    }
-
     // Over HTTP a modern server also says with 404 and -32601 that it lacks a method
     // [spec: basic/transports/streamable-http, Protocol Version Header]. `server/discover` is one
-    // that it must have, so for the probe the code alone is no proof; the caller asks about a
-    // method that only modern servers know.
-    fn of_http_error(error: &ProtocolError) -> Verdict {
-        match error.code {
-            code if code.is_modern() => Verdict::Modern,
-            _ => Verdict::Legacy,
-        }
+    // that it must have, so for the probe the code alone is no proof.
+    fn of_error(error: &ProtocolError) -> Verdict {
+        if error.code.is_modern() { Verdict::Modern } else { Verdict::Legacy }
     }
 }
