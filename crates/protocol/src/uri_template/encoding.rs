@@ -14,8 +14,7 @@ fn is_reserved(byte: u8) -> bool {
 pub(super) fn encode(value: &str, reserved: bool, out: &mut String) {
     let bytes = value.as_bytes();
     for (index, &byte) in bytes.iter().enumerate() {
-        let kept = is_unreserved(byte)
-            || (reserved && (is_reserved(byte) || (byte == b'%' && is_triplet(bytes.get(index..index + 3)))));
+        let kept = is_unreserved(byte) || (reserved && (is_reserved(byte) || is_triplet(&bytes[index..])));
         if kept {
             out.push(char::from(byte));
         } else {
@@ -25,8 +24,9 @@ pub(super) fn encode(value: &str, reserved: bool, out: &mut String) {
     }
 }
 
-fn is_triplet(bytes: Option<&[u8]>) -> bool {
-    matches!(bytes, Some([b'%', high, low]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
+/// Whether the text begins with an encoded byte.
+pub(super) fn is_triplet(text: &[u8]) -> bool {
+    matches!(text, [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
 }
 
 /// Decodes `%XX` once; `None` where one is malformed or the bytes are no text.

@@ -53,16 +53,12 @@ fn literal(text: &str) -> Result<String, (usize, Fault)> {
             '}' => return Err((at, Fault::Unopened)),
             ' ' | '"' | '<' | '>' | '\\' | '^' | '`' | '|' => return Err((at, Fault::BadLiteral(character))),
             character if character.is_control() => return Err((at, Fault::BadLiteral(character))),
-            '%' if !is_triplet(&text[at..]) => return Err((at, Fault::BadLiteral('%'))),
+            '%' if !encoding::is_triplet(&text.as_bytes()[at..]) => return Err((at, Fault::BadLiteral('%'))),
             character if character.is_ascii() => out.push(character),
             character => encoding::encode(character.encode_utf8(&mut [0; 4]), false, &mut out),
         }
     }
     Ok(out)
-}
-
-fn is_triplet(text: &str) -> bool {
-    matches!(text.as_bytes(), [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
 }
 
 fn expression(text: &str) -> Result<Expression, Fault> {
@@ -108,7 +104,7 @@ fn is_name(name: &str) -> bool {
     name.split('.').all(|part| {
         let mut rest = part;
         while let Some(first) = rest.bytes().next() {
-            let width = if is_triplet(rest) {
+            let width = if encoding::is_triplet(rest.as_bytes()) {
                 3
             } else if first.is_ascii_alphanumeric() || first == b'_' {
                 1
