@@ -176,6 +176,16 @@ impl SamplingContent {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent { text: text.into(), ..TextContent::default() })
     }
+
+    /// The hints of the block, where its kind has them.
+    #[must_use]
+    pub fn annotations(&self) -> Option<&Annotations> {
+        match self {
+            Self::Text(block) => block.annotations.as_ref(),
+            Self::Image(block) | Self::Audio(block) => block.annotations.as_ref(),
+            Self::ToolUse(_) | Self::ToolResult(_) => None,
+        }
+    }
 }
 
 /// The model uses a tool.
@@ -239,18 +249,5 @@ impl<'de> Deserialize<'de> for SamplingContent {
                 return Err(de::Error::unknown_variant(other, known));
             }
         })
-    }
-}
-
-/// Annotations of a block, where its kind has them.
-impl SamplingContent {
-    /// The hints of the block.
-    #[must_use]
-    pub fn annotations(&self) -> Option<&Annotations> {
-        match self {
-            Self::Text(block) => block.annotations.as_ref(),
-            Self::Image(block) | Self::Audio(block) => block.annotations.as_ref(),
-            Self::ToolUse(_) | Self::ToolResult(_) => None,
-        }
     }
 }
