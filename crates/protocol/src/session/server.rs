@@ -192,12 +192,6 @@ impl ServerSession {
         self.open.contains(id) && self.send(encode)
     }
 
-    /// Whether a request is open: neither answered nor cancelled.
-    #[must_use]
-    pub fn is_open(&self, id: &RequestId) -> bool {
-        self.open.contains(id)
-    }
-
     /// How many requests are open.
     #[must_use]
     pub fn open(&self) -> usize {
