@@ -62,7 +62,6 @@ enum Kind {
 }
 
 impl ResultError {
-    // By value: it is the argument of `map_err`.
     #[expect(clippy::needless_pass_by_value, reason = "the argument of map_err")]
     pub(crate) fn malformed(error: serde_json::Error) -> Self {
         Self { kind: Kind::Malformed, message: format!("The result is malformed: {error}") }
