@@ -120,8 +120,7 @@ struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.shared.lock().closing = true;
-        self.shared.wake.notify_one();
+        self.shared.close();
     }
 }
 
@@ -154,6 +153,28 @@ impl Shared {
     // Nothing panics between taking a lock and leaving it, so a poisoned one is sound.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what is queued, then closes the server's input.
+    fn close(&self) {
+        self.lock().closing = true;
+        self.wake.notify_one();
+    }
+
+    fn abort(&self, reason: Disconnected) {
+        self.lock().abort = Some(reason);
+        self.wake.notify_one();
+    }
+
+    /// Waits until the connection has ended.
+    async fn disconnected(&self) -> Disconnected {
+        loop {
+            let ended = self.ended.notified();
+            if let Some(end) = self.lock().end.clone() {
+                return end;
+            }
+            ended.await;
+        }
     }
 }
 
@@ -238,25 +259,17 @@ impl PipeClient {
     /// Writes what is queued, then closes the server's input, which asks a server on a pipe to
     /// leave. Answers that still come are delivered.
     pub fn close(&self) {
-        self.handle.shared.lock().closing = true;
-        self.handle.shared.wake.notify_one();
+        self.handle.shared.close();
     }
 
     /// Ends the connection at once; everything open ends with this reason.
     pub fn abort(&self, reason: Disconnected) {
-        self.handle.shared.lock().abort = Some(reason);
-        self.handle.shared.wake.notify_one();
+        self.handle.shared.abort(reason);
     }
 
     /// Waits until the connection has ended.
     pub async fn disconnected(&self) -> Disconnected {
-        loop {
-            let ended = self.handle.shared.ended.notified();
-            if let Some(end) = self.end() {
-                return end;
-            }
-            ended.await;
-        }
+        self.handle.shared.disconnected().await
     }
 
     /// Why the connection has ended, if it has.
@@ -300,8 +313,7 @@ pub(crate) struct ProcessEnd(Arc<Shared>);
 #[cfg(feature = "process")]
 impl ProcessEnd {
     pub(crate) fn close(&self) {
-        self.0.lock().closing = true;
-        self.0.wake.notify_one();
+        self.0.close();
     }
 
     /// The process has ended; what it wrote before may still be on its way.
@@ -312,21 +324,13 @@ impl ProcessEnd {
 
     /// Ends the connection although somebody else holds it open.
     pub(crate) fn abort(&self) {
-        let mut state = self.0.lock();
-        state.abort = Some(state.exit.clone().unwrap_or(Disconnected::EndOfStream));
-        drop(state);
-        self.0.wake.notify_one();
+        let exit = self.0.lock().exit.clone();
+        self.0.abort(exit.unwrap_or(Disconnected::EndOfStream));
     }
 
     /// Waits until the connection has ended.
     pub(crate) async fn disconnected(&self) {
-        loop {
-            let ended = self.0.ended.notified();
-            if self.0.lock().end.is_some() {
-                return;
-            }
-            ended.await;
-        }
+        self.0.disconnected().await;
     }
 }
 
