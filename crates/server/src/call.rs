@@ -7,8 +7,6 @@
 mod cut;
 mod decode;
 
-pub(crate) use decode::supported;
-
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 

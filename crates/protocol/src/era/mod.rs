@@ -55,10 +55,22 @@ impl Revision {
         TABLE[self.0].1
     }
 
+    /// The modern revision with this date.
+    #[must_use]
+    pub fn modern(date: &str) -> Option<Self> {
+        Self::from_date(date).filter(|known| known.era() == Era::Modern)
+    }
+
+    /// The dates of the modern revisions, newest first: what a refusal names.
+    #[must_use]
+    pub fn modern_dates() -> Vec<&'static str> {
+        Self::MODERN.iter().map(|revision| revision.date()).collect()
+    }
+
     /// The newest modern revision among those that a peer offers.
     #[must_use]
     pub fn newest_common<'a>(offered: impl IntoIterator<Item = &'a str>) -> Option<Self> {
-        offered.into_iter().filter_map(Self::from_date).filter(|known| known.era() == Era::Modern).max()
+        offered.into_iter().filter_map(Self::modern).max()
     }
 }
 

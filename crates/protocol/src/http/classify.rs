@@ -42,7 +42,7 @@ impl<'a> Claim<'a> {
     /// Reads the headers; `None` if anything about them is to be complained about.
     #[must_use]
     pub fn read(headers: &'a HeaderMap) -> Option<Self> {
-        let revision = spoken_revision(single(headers, &PROTOCOL_VERSION).ok()?)?;
+        let revision = Revision::modern(single(headers, &PROTOCOL_VERSION).ok()?)?;
         let method = Method::from_name(single(headers, &METHOD).ok()?)?;
         let name = match method.name_parameter() {
             Some(_) => Some(value::decode(single(headers, &NAME).ok()?).ok()?),
@@ -205,7 +205,7 @@ fn refuse_handshake(params: Option<&RawValue>) -> ProtocolError {
     let mut error = unsupported(&requested);
     error.message = format!(
         "Unsupported protocol version: there is no initialize here, every request carries its revision; spoken: {}",
-        spoken().join(", ")
+        Revision::modern_dates().join(", ")
     );
     error
 }
@@ -215,22 +215,14 @@ fn unknown_method(name: &str) -> ProtocolError {
     let mut error = ProtocolError::method_not_found(name);
     if name == INITIALIZE {
         error.message.push_str("; every request carries its revision, and these are spoken here: ");
-        error.message.push_str(&spoken().join(", "));
+        error.message.push_str(&Revision::modern_dates().join(", "));
     }
     error
 }
 
-fn spoken() -> Vec<&'static str> {
-    Revision::MODERN.iter().map(|revision| revision.date()).collect()
-}
-
 #[cold]
 fn unsupported(requested: &str) -> ProtocolError {
-    ProtocolError::unsupported_version(&spoken(), requested)
-}
-
-fn spoken_revision(date: &str) -> Option<Revision> {
-    Revision::MODERN.iter().copied().find(|revision| revision.date() == date)
+    ProtocolError::unsupported_version(&Revision::modern_dates(), requested)
 }
 
 /// The revision that the header names must be the one in `_meta`, if that is present, and spoken.
@@ -239,7 +231,7 @@ fn check_revision(headers: &HeaderMap, in_meta: Option<&str>) -> Result<(), Prot
     if let Some(in_meta) = in_meta.filter(|in_meta| *in_meta != header) {
         return Err(mismatch(&PROTOCOL_VERSION, header, in_meta));
     }
-    spoken_revision(header).map(drop).ok_or_else(|| unsupported(header))
+    Revision::modern(header).map(drop).ok_or_else(|| unsupported(header))
 }
 
 fn check_name(headers: &HeaderMap, parameter: &str, source: Option<&RawValue>) -> Result<(), ProtocolError> {

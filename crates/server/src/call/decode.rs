@@ -310,13 +310,8 @@ fn check(meta: &RequestMeta<'_>, body: &Bytes) -> Result<CallMeta, ProtocolError
 }
 
 fn modern(requested: &str) -> Result<Revision, ProtocolError> {
-    let known = Revision::MODERN.iter().copied().find(|revision| revision.date() == requested);
-    known.ok_or_else(|| ProtocolError::unsupported_version(&supported(), requested))
-}
-
-/// The revisions that are spoken here, newest first.
-pub(crate) fn supported() -> Vec<&'static str> {
-    Revision::MODERN.iter().map(|revision| revision.date()).collect()
+    Revision::modern(requested)
+        .ok_or_else(|| ProtocolError::unsupported_version(&Revision::modern_dates(), requested))
 }
 
 /// A peer that opens with a handshake learns from the answer what is spoken here: it has no other way
@@ -328,7 +323,7 @@ fn unknown_method(name: &str) -> ProtocolError {
     }
     let mut error = ProtocolError::method_not_found(name);
     if name == "initialize" {
-        let supported = supported();
+        let supported = Revision::modern_dates();
         error.message = format!(
             "Method not found: initialize. This server needs no handshake; it speaks {}",
             supported.join(", ")

@@ -11,14 +11,13 @@ use switchboard_protocol::model::capability::{
 };
 use switchboard_protocol::model::subscription::SubscriptionFilter;
 use switchboard_protocol::uri_template::Vars;
-use switchboard_protocol::{Method, ProtocolError};
+use switchboard_protocol::{Method, ProtocolError, Revision};
 
 use super::bind::Exposed;
 use super::lists::{List, tail};
 use super::{Bindings, Changed, Facts};
 use crate::build::BuildError;
 use crate::bus::Change;
-use crate::call::supported;
 use crate::visible::Caller;
 
 /// One generation.
@@ -233,7 +232,7 @@ fn discovery(capabilities: &ServerCapabilities, facts: &Facts) -> Result<Bytes, 
     }
     let discovery = Discovery {
         result_type: "complete",
-        supported_versions: supported(),
+        supported_versions: Revision::modern_dates(),
         capabilities,
         instructions: facts.instructions.as_deref(),
     };
