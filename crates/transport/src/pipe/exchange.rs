@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use serde_json::value::RawValue;
 use switchboard_protocol::RequestId;
+use switchboard_protocol::meta::MetaObject;
 use switchboard_protocol::model::notification::{LoggingMessage, Progress};
 use switchboard_protocol::session::{End, ExchangeId};
 
@@ -41,12 +42,27 @@ impl Message {
     /// Bytes of text; the fixed part counts nothing, because the number of messages is bounded too.
     pub(super) fn size(&self) -> usize {
         match self {
-            Self::Progress(progress) => progress.message.as_deref().map_or(0, str::len),
-            Self::Log(message) => message.data.get().len(),
-            Self::Subscription { params, .. } => params.get().len(),
+            Self::Progress(progress) => {
+                length(progress.message.as_deref()) + meta_size(progress.meta.as_ref())
+            }
+            Self::Log(message) => {
+                length(message.logger.as_deref())
+                    + message.data.get().len()
+                    + meta_size(message.meta.as_ref())
+            }
+            Self::Subscription { method, params } => method.len() + params.get().len(),
             Self::Lagged { .. } | Self::Ended(_) => 0,
         }
     }
+}
+
+fn length(text: Option<&str>) -> usize {
+    text.map_or(0, str::len)
+}
+
+/// Few messages carry metadata, so that writing it out to measure it is rare.
+fn meta_size(meta: Option<&MetaObject>) -> usize {
+    meta.and_then(|meta| serde_json::to_vec(meta).ok()).map_or(0, |text| text.len())
 }
 
 /// An exchange on a pipe: a stream of [`Message`]s whose last is [`Message::Ended`]. Dropping it

@@ -184,6 +184,39 @@ async fn a_slow_reader_is_told_what_it_missed_and_never_misses_the_end() {
     assert_eq!(seen, ["change", "change", "change", "missed 7", "end"]);
 }
 
+#[tokio::test]
+async fn whatever_a_notification_carries_counts_against_the_bytes_that_may_wait() {
+    let long = "x".repeat(600);
+    for (method, params) in [
+        ("notifications/progress", json!({"message": long})),
+        ("notifications/progress", json!({"_meta": {"x": long}})),
+        ("notifications/message", json!({"data": long})),
+        ("notifications/message", json!({"data": 1, "logger": long})),
+        ("notifications/message", json!({"data": 1, "_meta": {"x": long}})),
+    ] {
+        let mailbox = MailboxLimits { messages: 100, bytes: 1000 };
+        let (client, mut peer) = connect(PipeOptions { mailbox, ..PipeOptions::default() });
+        let opening = Opening { progress: true, log: true, ..Opening::default() };
+        let mut exchange = try_open(&client, opening, &json!({})).await.unwrap();
+        for value in 1..=3 {
+            let mut params = params.clone();
+            params["level"] = json!("info");
+            params["progressToken"] = json!(1);
+            params["progress"] = json!(value);
+            peer.say(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
+        }
+        peer.answer(1).await;
+        let probe = open(&client).await;
+        peer.answer(2).await;
+        assert!(matches!(probe.ended().await, End::Result(_)));
+        let mut kept = 0;
+        while let Some(message) = exchange.next().await {
+            kept += usize::from(matches!(message, Message::Progress(_) | Message::Log(_)));
+        }
+        assert_eq!(kept, 1, "{method} {params}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_read_makes_callers_wait_and_then_fail() {
     let (client, mut peer) = connect(PipeOptions { unsent_bytes: 10_000, ..PipeOptions::default() });
