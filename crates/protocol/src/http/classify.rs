@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, StatusCode}
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{METHOD, NAME, PROTOCOL_VERSION, value};
+use super::{METHOD, NAME, PROTOCOL_VERSION, clip, value};
 use crate::era::Revision;
 use crate::error::{Origin, ProtocolError};
 use crate::frame::{Frame, FrameError, NotificationFrame, RequestFrame};
@@ -284,11 +284,6 @@ fn mismatch(name: &HeaderName, header: &str, body: &str) -> ProtocolError {
         clip(header),
         clip(body)
     ))
-}
-
-// The caller's own words are repeated to it, but not by the megabyte.
-fn clip(text: &str) -> &str {
-    text.char_indices().nth(120).map_or(text, |(end, _)| &text[..end])
 }
 
 /// The header's name as the specification spells it.

@@ -18,3 +18,8 @@ pub const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 pub const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// What the headers of annotated parameters start with.
 pub const PARAM_PREFIX: &str = "mcp-param-";
+
+// The caller's own words are repeated to it, but not by the megabyte.
+fn clip(text: &str) -> &str {
+    text.char_indices().nth(120).map_or(text, |(end, _)| &text[..end])
+}

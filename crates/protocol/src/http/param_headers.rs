@@ -11,13 +11,12 @@ mod annotations;
 mod scalar;
 
 use std::borrow::Cow;
-use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::value;
+use super::{clip, value};
 use crate::error::ProtocolError;
 use scalar::Scalar;
 
@@ -246,18 +245,13 @@ fn check_one(entry: &ParamHeader, header: Option<&str>, scalar: &Scalar<'_>) -> 
     )))
 }
 
-fn shown(entry: &ParamHeader) -> impl fmt::Display {
+fn shown(entry: &ParamHeader) -> String {
     format!("Mcp-Param-{}", entry.annotation)
 }
 
 fn pointer(entry: &ParamHeader) -> String {
     let pointer: String = entry.path.iter().flat_map(|name| ["/", name.as_str()]).collect();
     clip(&pointer).to_owned()
-}
-
-// The caller's own words are repeated to it, but not by the megabyte.
-fn clip(text: &str) -> &str {
-    text.char_indices().nth(120).map_or(text, |(end, _)| &text[..end])
 }
 
 /// An argument that cannot be sent as a header although its parameter is annotated.

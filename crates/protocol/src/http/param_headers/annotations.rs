@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use http::HeaderName;
 use serde_json::{Map, Value};
 
-use super::{MAX_PARAM_HEADERS, ParamHeader, clip};
+use super::{MAX_PARAM_HEADERS, ParamHeader};
+use crate::http::clip;
 
 const ANNOTATION: &str = "x-mcp-header";
 /// Nesting that is followed; as deep as `serde_json` reads.
