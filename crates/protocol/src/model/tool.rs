@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 
 use super::capability::Icon;
 use super::content::ContentBlock;
-use super::result::{CacheScope, ResultType};
+use super::resource::list_result;
+use super::result::ResultType;
 use crate::meta::{MetaObject, RequestMeta};
 
 /// The definition of a tool. Schemas stay text: what the server wrote is what is shown, validated
@@ -80,30 +81,13 @@ fn object_schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<RawVa
     Ok(raw)
 }
 
-/// The result of `tools/list`.
-///
-/// Definitions are decoded one by one, so that an invalid one costs itself only.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ListToolsResult {
-    /// Always complete.
-    #[serde(default)]
-    pub result_type: ResultType,
-    /// The definitions as text; [`decode_tool`] reads one.
-    pub tools: Vec<Box<RawValue>>,
-    /// Where the next page starts; absent on the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-    /// For how long the page is fresh, in milliseconds; negative and absent mean stale.
-    #[serde(default, deserialize_with = "crate::model::result::deserialize_ttl_ms")]
-    pub ttl_ms: i64,
-    /// Who may share it.
-    #[serde(default)]
-    pub cache_scope: CacheScope,
-    /// Metadata.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<MetaObject>,
-}
+list_result!(
+    /// The result of `tools/list`.
+    ///
+    /// Definitions stay text, and [`decode_tool`] reads one: an invalid one costs itself only.
+    ListToolsResult,
+    tools: Box<RawValue>
+);
 
 /// A tool definition that is invalid, so that this tool alone is left out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
