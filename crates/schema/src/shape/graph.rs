@@ -38,6 +38,9 @@ impl Node {
     }
 }
 
+/// Picks the list of a node that subschemas go into.
+type List = fn(&mut Node) -> &mut Vec<usize>;
+
 /// The subschemas for the members of a value.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
@@ -182,70 +185,62 @@ impl<'a> Graph<'a> {
         keyword: &str,
         value: &'a Value,
     ) -> Result<(), SchemaError> {
-        let place = |schema: &'a Value| Place { schema, resource };
-        match (keyword, value) {
+        let (into, schemas): (List, Vec<&'a Value>) = match (keyword, value) {
             (_, Value::String(text)) if REFERENCES.contains(&keyword) => {
                 self.references.push(Reference { from: node, text, resource });
+                return Ok(());
             }
-            ("pattern", Value::String(_)) => self.pattern()?,
+            ("pattern", Value::String(_)) => return self.patterns(1),
             (_, Value::Object(_) | Value::Bool(_)) if IN_PLACE.contains(&keyword) => {
-                let child = self.node(place(value))?;
-                self.nodes[node].in_place.push(child);
+                (|at| &mut at.in_place, vec![value])
             }
             (_, Value::Array(list)) if IN_PLACE_LISTS.contains(&keyword) => {
-                let children =
-                    list.iter().map(|schema| self.node(place(schema))).collect::<Result<Vec<_>, _>>()?;
+                let alternatives = self.subschemas(list, resource)?;
                 if keyword != "allOf" && told_apart(list, resource) {
-                    self.nodes[node].exclusive.push(children);
+                    self.nodes[node].exclusive.push(alternatives);
                 } else {
-                    self.nodes[node].in_place.extend(children);
+                    self.nodes[node].in_place.extend(alternatives);
                 }
+                return Ok(());
             }
             (_, Value::Object(map)) if IN_PLACE_MAPS.contains(&keyword) => {
-                for schema in map.values().filter(|schema| !schema.is_array()) {
-                    let child = self.node(place(schema))?;
-                    self.nodes[node].in_place.push(child);
-                }
+                (|at| &mut at.in_place, map.values().filter(|schema| !schema.is_array()).collect())
             }
-            ("properties", Value::Object(map)) => {
-                for schema in map.values() {
-                    let child = self.node(place(schema))?;
-                    self.nodes[node].steps.named.push(child);
-                }
-            }
+            ("properties", Value::Object(map)) => (|at| &mut at.steps.named, map.values().collect()),
             ("patternProperties", Value::Object(map)) => {
-                for schema in map.values() {
-                    self.pattern()?;
-                    let child = self.node(place(schema))?;
-                    self.nodes[node].steps.each_member.push(child);
-                }
+                self.patterns(map.len())?;
+                (|at| &mut at.steps.each_member, map.values().collect())
             }
             ("prefixItems" | "items", Value::Array(list)) => {
-                for schema in list {
-                    let child = self.node(place(schema))?;
-                    self.nodes[node].steps.positional.push(child);
-                }
+                (|at| &mut at.steps.positional, list.iter().collect())
             }
             (_, Value::Object(_) | Value::Bool(_)) if EACH_MEMBER.contains(&keyword) => {
-                let child = self.node(place(value))?;
-                self.nodes[node].steps.each_member.push(child);
+                (|at| &mut at.steps.each_member, vec![value])
             }
             (_, Value::Object(_) | Value::Bool(_)) if keyword == "items" || EACH_ITEM.contains(&keyword) => {
-                let child = self.node(place(value))?;
-                self.nodes[node].steps.each_item.push(child);
+                (|at| &mut at.steps.each_item, vec![value])
             }
             (_, Value::Object(map)) if DEFINITIONS.contains(&keyword) => {
-                for schema in map.values() {
-                    self.node(place(schema))?;
-                }
+                return self.subschemas(map.values(), resource).map(drop);
             }
-            _ => {}
-        }
+            _ => return Ok(()),
+        };
+        let found = self.subschemas(schemas, resource)?;
+        into(&mut self.nodes[node]).extend(found);
         Ok(())
     }
 
-    fn pattern(&mut self) -> Result<(), SchemaError> {
-        self.patterns += 1;
+    /// The numbers of several subschemas of one resource.
+    fn subschemas(
+        &mut self,
+        schemas: impl IntoIterator<Item = &'a Value>,
+        resource: &'a Value,
+    ) -> Result<Vec<usize>, SchemaError> {
+        schemas.into_iter().map(|schema| self.node(Place { schema, resource })).collect()
+    }
+
+    fn patterns(&mut self, more: usize) -> Result<(), SchemaError> {
+        self.patterns += more;
         if self.patterns > self.limits.patterns {
             return Err(SchemaError::too_large("regular expressions", self.limits.patterns));
         }
