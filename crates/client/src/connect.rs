@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use switchboard_protocol::era::{Evidence, Verdict};
+use switchboard_protocol::error::ProtocolError;
 use switchboard_protocol::method::{Answer, decode_result, spec};
 use switchboard_protocol::model::discover::DiscoverResult;
 use switchboard_protocol::{Method, Revision};
@@ -118,7 +119,7 @@ fn legacy(error: &Error) -> Error {
         (None, None) => format!("it did not answer server/discover ({error})"),
     };
     let ours: Vec<_> = Revision::MODERN.iter().map(|revision| revision.date()).collect();
-    let offered = offered(error);
+    let offered = error.protocol_error().and_then(ProtocolError::supported_versions).unwrap_or_default();
     let theirs = if offered.is_empty() {
         String::new()
     } else {
@@ -139,15 +140,4 @@ fn legacy(error: &Error) -> Error {
         Some(status) => found.status(status, None),
         None => found,
     }
-}
-
-/// The revisions that a refusal names, in the places where servers are known to name them.
-fn offered(error: &Error) -> Vec<String> {
-    #[derive(Default, serde::Deserialize)]
-    #[serde(default)]
-    struct Data {
-        supported: Vec<String>,
-    }
-    let data = error.data().and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
-    data.map(|data| data.supported).unwrap_or_default()
 }

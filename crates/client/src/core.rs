@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use switchboard_protocol::error::{ErrorCode, ProtocolError};
 use switchboard_protocol::http::METHOD;
@@ -184,15 +183,9 @@ impl Core {
     }
 
     pub(crate) fn common_revision(&self, refusal: &ProtocolError, error: &Error) -> Result<Revision, Error> {
-        #[derive(Deserialize)]
-        struct Data {
-            #[serde(default)]
-            supported: Vec<String>,
-        }
-        let data = refusal.data.as_deref().and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
-        let Some(data) = data else { return Err(error.clone()) };
-        Revision::newest_common(data.supported.iter().map(String::as_str))
-            .ok_or_else(|| no_common_revision(data.supported).at(&self.name))
+        let Some(supported) = refusal.supported_versions() else { return Err(error.clone()) };
+        Revision::newest_common(supported.iter().map(String::as_str))
+            .ok_or_else(|| no_common_revision(supported).at(&self.name))
     }
 
     /// One exchange.
@@ -276,7 +269,7 @@ impl Core {
     /// The headers of a request. A tool whose schema is unknown is looked up first: its schema may
     /// name parameters that headers must mirror.
     async fn headers(self: &Arc<Self>, ask: &Ask, run: &mut Run) -> Result<HeaderMap, Error> {
-        let mut headers = self.standard_headers(ask);
+        let mut headers = self.standard_headers(ask)?;
         if ask.known == Some(Method::CallTool)
             && let Some(tool) = &ask.name
         {
@@ -290,15 +283,17 @@ impl Core {
         Ok(headers)
     }
 
-    pub(crate) fn standard_headers(&self, ask: &Ask) -> HeaderMap {
+    /// The headers that every request has.
+    ///
+    /// # Errors
+    /// When no header can carry the method.
+    pub(crate) fn standard_headers(&self, ask: &Ask) -> Result<HeaderMap, Error> {
         let known = ask.known.unwrap_or(Method::Discover);
         let mut headers = request_headers(known, ask.name.as_deref(), self.learned.revision());
-        if ask.known.is_none()
-            && let Ok(method) = HeaderValue::from_str(&ask.method)
-        {
-            headers.insert(METHOD, method);
+        if ask.known.is_none() {
+            headers.insert(METHOD, method_header(&ask.method).map_err(|error| error.at(&self.name))?);
         }
-        headers
+        Ok(headers)
     }
 
     fn may_have_tools(&self) -> bool {
@@ -331,6 +326,15 @@ impl Core {
             listed.map(drop)
         })
     }
+}
+
+/// A header has nothing but visible ASCII, and servers compare it with the method as it stands.
+fn method_header(method: &str) -> Result<HeaderValue, Error> {
+    let carried = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_graphic());
+    carried.then(|| HeaderValue::from_str(method).ok()).flatten().ok_or_else(|| {
+        Error::misuse(format!("no header can carry the method {:?}", crate::error::excerpt(method)))
+            .hint("name a method of visible ASCII characters, such as tools/list")
+    })
 }
 
 /// Which repetitions a request has used up.

@@ -3,6 +3,7 @@
 //!
 //! A failing tool is no error in this sense: it is a result with `isError` [spec: server/tools].
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize, de};
@@ -73,6 +74,13 @@ impl<'de> Deserialize<'de> for ErrorCode {
         }
         deserializer.deserialize_any(CodeVisitor)
     }
+}
+
+/// The data of -32021.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MissingCapability<'a> {
+    required_capabilities: Cow<'a, ClientCapabilities>,
 }
 
 /// Who found the fault, which decides the HTTP status of the answer.
@@ -160,16 +168,21 @@ impl ProtocolError {
     /// -32021, naming what the client would have to declare.
     #[must_use]
     pub fn missing_client_capability(required: &ClientCapabilities) -> Self {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Data<'a> {
-            required_capabilities: &'a ClientCapabilities,
-        }
         Self::of(
             ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
             "The request needs a capability that the client did not declare",
         )
-        .with_data(&Data { required_capabilities: required })
+        .with_data(&MissingCapability { required_capabilities: Cow::Borrowed(required) })
+    }
+
+    /// What the client would have to declare, if this is -32021 and says so.
+    #[must_use]
+    pub fn required_capabilities(&self) -> Option<ClientCapabilities> {
+        if self.code != ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY {
+            return None;
+        }
+        let data: MissingCapability<'_> = serde_json::from_str(self.data.as_deref()?.get()).ok()?;
+        Some(data.required_capabilities.into_owned())
     }
 
     /// -32022, naming what is spoken here.
@@ -182,6 +195,18 @@ impl ProtocolError {
         }
         Self::of(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version")
             .with_data(&Data { supported, requested })
+    }
+
+    /// The revisions that the peer says it speaks, whatever the code: servers are known to name them in
+    /// other refusals, too. `None` without data; empty if the data names none.
+    #[must_use]
+    pub fn supported_versions(&self) -> Option<Vec<String>> {
+        #[derive(Deserialize)]
+        struct Data {
+            #[serde(default)]
+            supported: Vec<String>,
+        }
+        serde_json::from_str::<Data>(self.data.as_deref()?.get()).ok().map(|data| data.supported)
     }
 
     /// The status of the HTTP answer that carries this error on the modern transport
