@@ -11,24 +11,11 @@ use switchboard_protocol::model::elicitation::{ElicitSchema, Options, PrimitiveS
 pub(crate) fn fill_defaults(schema: &ElicitSchema, content: &mut Map<String, Value>) {
     for (name, field) in &schema.properties.0 {
         if content.get(name).is_none_or(Value::is_null) {
-            match default_of(field) {
+            match field.default_value() {
                 Some(value) => drop(content.insert(name.clone(), value)),
                 // A field without a value is one that was not filled in.
                 None => drop(content.remove(name)),
             }
-        }
-    }
-}
-
-fn default_of(field: &PrimitiveSchema) -> Option<Value> {
-    match field {
-        PrimitiveSchema::String { default, .. } | PrimitiveSchema::Choice { default, .. } => {
-            default.clone().map(Value::String)
-        }
-        PrimitiveSchema::Number { default, .. } => default.clone().map(Value::Number),
-        PrimitiveSchema::Boolean { default, .. } => default.map(Value::Bool),
-        PrimitiveSchema::MultiChoice { default, .. } => {
-            default.clone().map(|values| values.into_iter().map(Value::String).collect())
         }
     }
 }

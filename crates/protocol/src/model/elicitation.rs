@@ -174,6 +174,33 @@ pub enum PrimitiveSchema {
     },
 }
 
+impl PrimitiveSchema {
+    /// Title and description.
+    #[must_use]
+    pub fn label(&self) -> &Label {
+        match self {
+            Self::String { label, .. }
+            | Self::Number { label, .. }
+            | Self::Boolean { label, .. }
+            | Self::Choice { label, .. }
+            | Self::MultiChoice { label, .. } => label,
+        }
+    }
+
+    /// What the field is filled in with beforehand, as an answer has it.
+    #[must_use]
+    pub fn default_value(&self) -> Option<Value> {
+        match self {
+            Self::String { default, .. } | Self::Choice { default, .. } => default.clone().map(Value::String),
+            Self::Number { default, .. } => default.clone().map(Value::Number),
+            Self::Boolean { default, .. } => default.map(Value::Bool),
+            Self::MultiChoice { default, .. } => {
+                default.clone().map(|values| values.into_iter().map(Value::String).collect())
+            }
+        }
+    }
+}
+
 /// Title and description of a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {

@@ -22,7 +22,7 @@ pub(super) enum Typed {
 
 /// The lines above the prompt: name, meaning, choices.
 pub(super) fn describe(name: &str, field: &PrimitiveSchema, required: bool) -> Vec<String> {
-    let Label { title, description } = label(field);
+    let Label { title, description } = field.label();
     let name = visible::line(name);
     let title =
         title.as_deref().map_or_else(|| name.clone(), |title| format!("{} ({name})", visible::line(title)));
@@ -73,7 +73,7 @@ pub(super) fn prompt(field: &PrimitiveSchema) -> String {
             format!("numbers of the list, with commas between them, {NONE} for none{many}")
         }
     };
-    match default(field) {
+    match field.default_value() {
         Some(value) => format!("{what} [{}]", plain(&value)),
         None => what,
     }
@@ -83,7 +83,7 @@ pub(super) fn prompt(field: &PrimitiveSchema) -> String {
 pub(super) fn read(field: &PrimitiveSchema, line: &str) -> Typed {
     let text = line.trim();
     if text.is_empty() {
-        return default(field).map_or(Typed::Nothing, Typed::Value);
+        return field.default_value().map_or(Typed::Nothing, Typed::Value);
     }
     match field {
         PrimitiveSchema::String { .. } => Typed::Value(Value::String(text.to_owned())),
@@ -137,29 +137,6 @@ fn choices(options: &Options) -> Vec<(&str, Option<&str>)> {
         Options::Titled(titled) => titled.iter().map(|option| option.title.as_str()).collect(),
     };
     options.values().enumerate().map(|(index, value)| (value, titles.get(index).copied())).collect()
-}
-
-fn label(field: &PrimitiveSchema) -> &Label {
-    match field {
-        PrimitiveSchema::String { label, .. }
-        | PrimitiveSchema::Number { label, .. }
-        | PrimitiveSchema::Boolean { label, .. }
-        | PrimitiveSchema::Choice { label, .. }
-        | PrimitiveSchema::MultiChoice { label, .. } => label,
-    }
-}
-
-fn default(field: &PrimitiveSchema) -> Option<Value> {
-    match field {
-        PrimitiveSchema::String { default, .. } | PrimitiveSchema::Choice { default, .. } => {
-            default.clone().map(Value::String)
-        }
-        PrimitiveSchema::Number { default, .. } => default.clone().map(Value::Number),
-        PrimitiveSchema::Boolean { default, .. } => default.map(Value::Bool),
-        PrimitiveSchema::MultiChoice { default, .. } => {
-            default.clone().map(|values| values.into_iter().map(Value::String).collect())
-        }
-    }
 }
 
 /// A value as a person would type it.
