@@ -63,6 +63,7 @@ pub(crate) enum Kind {
     Limit,
 }
 
+#[derive(Clone)]
 struct Inner {
     kind: Kind,
     delivery: Delivery,
@@ -75,7 +76,7 @@ struct Inner {
     challenge: Option<String>,
     offered: Vec<String>,
     protocol: Option<ProtocolError>,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
@@ -138,10 +139,8 @@ impl Error {
     }
 
     fn with(mut self, change: impl FnOnce(&mut Inner)) -> Self {
-        // Only the function that makes an error decorates it, so nobody shares it yet.
-        if let Some(inner) = Arc::get_mut(&mut self.0) {
-            change(inner);
-        }
+        // One that several callers got keeps what it says to the others.
+        change(Arc::make_mut(&mut self.0));
         self
     }
 
@@ -169,7 +168,7 @@ impl Error {
     }
 
     pub(crate) fn source(self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
-        self.with(|inner| inner.source = Some(Box::new(source)))
+        self.with(|inner| inner.source = Some(Arc::new(source)))
     }
 
     pub(crate) fn delivered(self, delivery: Delivery) -> Self {
@@ -338,7 +337,7 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+        self.0.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
     }
 }
 

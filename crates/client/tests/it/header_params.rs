@@ -2,6 +2,7 @@
 //! schema has changed.
 
 use serde_json::{Value, json};
+use switchboard_client::Delivery;
 use switchboard_testkit::scripted_http::{Received, Reply, ScriptedHttp};
 
 use crate::support::{builder, connect, discovered, page, text_result, tool};
@@ -81,4 +82,20 @@ async fn calls_that_meet_a_mismatch_together_share_the_listing() {
     two.unwrap();
     // Whether they meet depends on the network; never more than one listing each.
     assert!(server.asked("tools/list").len() <= 3);
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_one_listing_were_not_sent_if_it_fails() {
+    let server = plain_server([
+        ("tools/list", Reply::drop_connection()),
+        // A read is sent once more.
+        ("tools/list", Reply::drop_connection()),
+    ])
+    .await;
+    let client = connect(&server).await;
+    let (one, two) = tokio::join!(client.call("f", &()), client.call("f", &()));
+    for error in [one.unwrap_err(), two.unwrap_err()] {
+        assert_eq!(error.delivery(), Delivery::NotSent, "{error}");
+    }
+    assert_eq!(methods(&server.finish()), ["tools/list", "tools/list"]);
 }
