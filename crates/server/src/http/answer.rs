@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
-use switchboard_protocol::ProtocolError;
 use switchboard_protocol::frame;
 use switchboard_protocol::http::classify::Refusal;
+use switchboard_protocol::{ProtocolError, RequestId};
 
 use super::body::Body;
 use super::collect::CollectError;
 use super::stream::EventStream;
+use crate::reply::Reply;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -17,8 +18,16 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// The code of failures that have none in the specification: the range that JSON-RPC leaves to servers.
 const OVERLOADED: i64 = -32000;
 
+/// The reply to a call, alone.
+pub(super) fn reply(reply: Reply, id: &RequestId) -> Response<Body> {
+    let status = reply.http_status();
+    let mut message = Vec::new();
+    reply.encode(&mut message, id);
+    json(status, message)
+}
+
 /// One JSON-RPC message.
-pub(super) fn json(status: StatusCode, message: impl Into<Bytes>) -> Response<Body> {
+fn json(status: StatusCode, message: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Body::full(message));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON);

@@ -146,12 +146,7 @@ impl Inner {
         };
         let id = call.id.clone();
         match self.server.dispatch(call) {
-            Dispatch::Ready(reply) => {
-                let status = reply.http_status();
-                let mut message = Vec::new();
-                reply.encode(&mut message, &id);
-                Step::Answer(answer::json(status, message))
-            }
+            Dispatch::Ready(reply) => Step::Answer(answer::reply(reply, &id)),
             Dispatch::Running(exchange) => Step::Run(exchange),
             Dispatch::Listen(request) => Step::Listen(request),
         }
@@ -169,12 +164,7 @@ impl Inner {
             }
         });
         match event.await {
-            Some(ExchangeEvent::Reply(reply)) => {
-                let status = reply.http_status();
-                let mut message = Vec::new();
-                reply.encode(&mut message, &exchange.id);
-                answer::json(status, message)
-            }
+            Some(ExchangeEvent::Reply(reply)) => answer::reply(reply, &exchange.id),
             Some(ExchangeEvent::Notification(first)) => {
                 answer::events(EventStream::exchange(exchange, Some(first), (slot, interval)))
             }
