@@ -155,6 +155,8 @@ impl Snapshot {
         let uris = wanted.resource_subscriptions.filter(|_| watches).map(|mut uris| {
             uris.retain(|uri| self.resource(uri, caller).is_some());
             uris.truncate(most);
+            // The filter lives as long as the subscription; what a client named beyond the limit must not.
+            uris.shrink_to_fit();
             uris
         });
         SubscriptionFilter {
