@@ -240,6 +240,11 @@ impl Call {
         }
     }
 
+    /// The arguments as text: an object, empty if none were given.
+    pub(crate) fn arguments(&self) -> &[u8] {
+        self.target().and_then(|target| target.arguments.as_deref()).unwrap_or(b"{}")
+    }
+
     /// The name of the tool or prompt, or the URI of the resource; empty for other methods.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -271,8 +271,7 @@ fn check_headers(exposed: &Exposed, call: &Call) -> Result<(), ProtocolError> {
         return Ok(());
     }
     let Some(parts) = call.extensions.get::<http::request::Parts>() else { return Ok(()) };
-    let text = call.target().and_then(|target| target.arguments.as_deref()).unwrap_or(b"{}");
-    let arguments: &RawValue = serde_json::from_slice(text)
+    let arguments: &RawValue = serde_json::from_slice(call.arguments())
         .map_err(|error| ProtocolError::invalid_params(format!("Invalid params: arguments: {error}")))?;
     exposed.headers.check(&parts.headers, arguments).map_err(ProtocolError::from)
 }

@@ -32,15 +32,11 @@ impl<S: Sync, T: DeserializeOwned + JsonSchema + Send> FromCall<S> for Args<T> {
 }
 
 fn take<T: DeserializeOwned>(call: &Call) -> Result<Args<T>, Rejection> {
-    let text = argument_text(call);
+    let text = call.arguments();
     if let Some(rejection) = call.bound()?.entry.schema.as_ref().and_then(|schema| schema.check(text)) {
         return Err(refuse_arguments(call.method, &rejection));
     }
     serde_json::from_slice(text).map(Args).map_err(|_| explain::<T>(call, text))
-}
-
-fn argument_text(call: &Call) -> &[u8] {
-    call.target().and_then(|target| target.arguments.as_deref()).unwrap_or(b"{}")
 }
 
 /// Says what is wrong: in the words of the schema where that knows, else in those of the decoder.
