@@ -14,8 +14,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use switchboard_protocol::ProtocolError;
-use switchboard_protocol::error::Origin;
 use switchboard_protocol::model::subscription::SubscriptionFilter;
 use switchboard_protocol::{Method, RequestId};
 use tokio::time::{Instant, Sleep};
@@ -138,7 +136,7 @@ impl Exchange {
                 let cause = panic_text(&*panic);
                 tracing::error!(%reference, method = self.guard.method.name(), cause, "a handler panicked");
                 reference.keep(&format_args!("a handler panicked: {cause}"));
-                self.finish(self.guard.failure(&reference.sentence()));
+                self.finish(Reply::failure(self.guard.method, reference.sentence()));
             }
         }
     }
@@ -177,19 +175,9 @@ impl Exchange {
         }
         if self.deadline.is_some_and(|deadline| deadline <= until) {
             let seconds = self.guard.timeout.unwrap_or_default().as_secs_f64();
-            self.finish(self.guard.failure(&format!("timed out after {seconds} s")));
+            self.finish(Reply::failure(self.guard.method, format!("timed out after {seconds} s")));
         }
         self.poll_event(cx)
-    }
-}
-
-impl Guard {
-    /// A tool that fails says so in its result; anything else has only the error.
-    fn failure(self, text: &str) -> Reply {
-        match self.method {
-            Method::CallTool => Reply::tool_error(text),
-            _ => Reply::error(ProtocolError::internal(text), Origin::Handler),
-        }
     }
 }
 

@@ -23,7 +23,6 @@ use switchboard_protocol::{Method, ProtocolError};
 use crate::call::Call;
 use crate::entry::Cache;
 use crate::errors::ToolError;
-use crate::extract::tool_failure;
 use crate::needs::Needs;
 use crate::reply::{Reply, ReplyBody};
 
@@ -110,7 +109,7 @@ impl<T: Serialize + JsonSchema> IntoReply<ForTool> for Json<T> {
             })
             .into(),
             // Maps whose keys are no strings, for one. The model can do nothing about it.
-            Err(error) => tool_failure(Method::CallTool, ToolError::opaque(&error)),
+            Err(error) => Reply::failure(Method::CallTool, ToolError::opaque(&error).into_text()),
         }
     }
 }
@@ -170,7 +169,7 @@ impl<T: Serialize> IntoReply<ForResource> for Json<T> {
                 let mime_type = mime_of(call).unwrap_or("application/json");
                 ResourceContents::text(call.name(), text).with_mime_type(mime_type).into_reply(call)
             }
-            Err(error) => tool_failure(Method::ReadResource, ToolError::opaque(&error)),
+            Err(error) => Reply::failure(Method::ReadResource, ToolError::opaque(&error).into_text()),
         }
     }
 }
@@ -265,7 +264,7 @@ impl<K: Kind, T: IntoReply<K>> IntoReply<K> for Result<T, ToolError> {
     fn into_reply(self, call: &Call) -> Reply {
         match self {
             Ok(value) => value.into_reply(call),
-            Err(error) => tool_failure(K::METHOD, error),
+            Err(error) => Reply::failure(K::METHOD, error.into_text()),
         }
     }
 }

@@ -17,7 +17,7 @@ use switchboard_protocol::model::input::InputRequiredResult;
 use switchboard_protocol::model::prompt::GetPromptResult;
 use switchboard_protocol::model::resource::ReadResourceResult;
 use switchboard_protocol::model::tool::CallToolResult;
-use switchboard_protocol::{ProtocolError, RequestId};
+use switchboard_protocol::{Method, ProtocolError, RequestId};
 
 /// The answer to one call.
 #[derive(Clone, Debug)]
@@ -65,6 +65,14 @@ impl Reply {
     #[must_use]
     pub fn tool_error(text: impl Into<String>) -> Self {
         ReplyBody::CallTool(CallToolResult::error(text)).into()
+    }
+
+    /// A failure in words: the result of a tool, the error of anything else.
+    pub(crate) fn failure(method: Method, text: impl Into<String>) -> Self {
+        match method {
+            Method::CallTool => Self::tool_error(text),
+            _ => Self::error(ProtocolError::internal(text), Origin::Handler),
+        }
     }
 
     /// Whether the call failed: a protocol failure, or a result with `isError`.

@@ -11,16 +11,15 @@ mod vars;
 use std::future::Future;
 use std::sync::Arc;
 
+use switchboard_protocol::ProtocolError;
 use switchboard_protocol::error::Origin;
-use switchboard_protocol::model::tool::CallToolResult;
-use switchboard_protocol::{Method, ProtocolError};
 
 use crate::bus::Notifier;
 use crate::call::{Call, Completing, Params};
 use crate::entry::Bound;
 use crate::errors::ToolError;
 use crate::needs::Needs;
-use crate::reply::{Reply, ReplyBody};
+use crate::reply::Reply;
 use crate::rounds::Questions;
 
 pub use args::Args;
@@ -99,16 +98,8 @@ pub(crate) fn settle<T>(
             });
             Ok(None)
         }
-        Err(Rejection::Tool(error)) => Err(tool_failure(call.method, error)),
+        Err(Rejection::Tool(error)) => Err(Reply::failure(call.method, error.into_text())),
         Err(Rejection::Protocol(error)) => Err(Reply::error(error, Origin::Handler)),
-    }
-}
-
-/// A failure in words: the result of a tool, the error of anything else.
-pub(crate) fn tool_failure(method: Method, error: ToolError) -> Reply {
-    match method {
-        Method::CallTool => ReplyBody::CallTool(CallToolResult::error(error.into_text())).into(),
-        _ => Reply::error(ProtocolError::internal(error.into_text()), Origin::Handler),
     }
 }
 

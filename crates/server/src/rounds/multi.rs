@@ -18,7 +18,7 @@ use super::questions::Questions;
 use super::{Answers, state};
 use crate::call::Call;
 use crate::errors::ToolError;
-use crate::extract::{FromCall, Rejection, tool_failure};
+use crate::extract::{FromCall, Rejection};
 use crate::into_reply::{IntoReply, Kind};
 use crate::needs::Needs;
 use crate::reply::Reply;
@@ -123,7 +123,7 @@ impl<K: Kind, S: Serialize, T: IntoReply<K>> IntoReply<K> for Outcome<S, T> {
             Self::Complete(value) => value.into_reply(call),
             Self::InputRequired(state, questions) => match to_raw_value(&state) {
                 Ok(state) => state::require(call, state, questions),
-                Err(error) => tool_failure(K::METHOD, ToolError::opaque(&error)),
+                Err(error) => Reply::failure(K::METHOD, ToolError::opaque(&error).into_text()),
             },
         }
     }

@@ -17,8 +17,7 @@ use super::questions::{Questions, missing_capabilities};
 use super::{Answers, OpenRound, answer};
 use crate::call::{Call, Target};
 use crate::entry::{Bound, Core};
-use crate::errors::{Reference, ToolError};
-use crate::extract::tool_failure;
+use crate::errors::Reference;
 use crate::reply::{Reply, ReplyBody};
 use crate::seal::Purpose;
 
@@ -157,5 +156,5 @@ fn failure(call: &Call, reason: &str) -> Reply {
     let reference = Reference::new();
     tracing::error!(%reference, reason, method = call.method.name(), "a question could not be asked");
     reference.keep(&format_args!("a question could not be asked: {reason}"));
-    tool_failure(call.method, ToolError::say(reference.sentence()))
+    Reply::failure(call.method, reference.sentence())
 }
