@@ -226,10 +226,12 @@ pub(crate) fn present<'de: 'a, 'a, D: Deserializer<'de>>(
     <&'a RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// As [`present`], for owned text.
-pub(crate) fn present_owned<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Box<RawValue>>, D::Error> {
+/// Reads a member that may have any value: `null` is one, and only an absent member is `None` (with
+/// `#[serde(default)]`).
+///
+/// # Errors
+/// When the value is no JSON.
+pub fn present_owned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 

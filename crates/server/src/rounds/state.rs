@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use switchboard_protocol::ProtocolError;
 use switchboard_protocol::error::Origin;
+use switchboard_protocol::meta::present_owned;
 use switchboard_protocol::model::input::{InputRequests, InputRequiredResult};
 use switchboard_protocol::seal::params_digest;
 
@@ -35,12 +36,8 @@ struct Sealed {
     #[serde(default, skip_serializing_if = "Answers::is_empty")]
     answers: Answers,
     /// The author's. A `null` is one, too: that of a unit, or of an absent option.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_owned")]
     state: Option<Box<RawValue>>,
-}
-
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
-    Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Opens the round that a call continues, if it does, and takes in the answers.
@@ -54,7 +51,7 @@ pub(crate) fn open(call: &mut Call, bound: &Bound) -> Result<(), Reply> {
         tracing::warn!(reason, method = call.method.name(), "a request state was refused");
         invalid(REFUSED)
     })?;
-    let Sealed { round, mut asked, mut answers, state, .. } = sealed;
+    let Sealed { round, mut asked, mut answers, state } = sealed;
     let given: Answers = match &target.input_responses {
         Some(text) => serde_json::from_slice(text)
             .map_err(|error| invalid(&format!("Invalid params: inputResponses: {error}")))?,
