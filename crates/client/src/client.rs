@@ -205,7 +205,7 @@ impl Client {
         let mut message = Vec::new();
         frame::encode_notification(&mut message, method, params.as_ref())
             .map_err(|error| Error::misuse(format!("the parameters cannot be written as JSON: {error}")))?;
-        let headers = self.0.standard_headers(&ask);
+        let headers = self.0.standard_headers(&ask)?;
         let sent = timeout(self.0.idle, self.0.link.notify(headers, message)).await;
         sent.unwrap_or_else(|_| Err(Error::timeout(method, self.0.idle, true)))
             .map_err(|error| error.at(&self.0.name))

@@ -186,7 +186,7 @@ impl Listener {
 
     async fn open_once(&mut self) -> Result<(), Error> {
         let headers =
-            if self.core.link.is_http() { self.core.standard_headers(&self.ask) } else { HeaderMap::new() };
+            if self.core.link.is_http() { self.core.standard_headers(&self.ask)? } else { HeaderMap::new() };
         let run = self.core.run();
         let mut exchange = self.core.open(&self.ask, &Input::default(), headers, &run).await?;
         loop {
