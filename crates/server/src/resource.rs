@@ -6,6 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+use switchboard_protocol::ProtocolError;
 use switchboard_protocol::meta::MetaObject;
 use switchboard_protocol::model::capability::Icon;
 use switchboard_protocol::model::content::Annotations;
@@ -200,4 +202,14 @@ impl<S: Send + Sync + 'static> Resource<S> {
         self.visible.push(Arc::new(predicate));
         self
     }
+}
+
+/// There is no resource at this URI [spec: server/resources, Error Handling].
+#[cold]
+pub(crate) fn not_found(uri: &str, message: impl Into<String>) -> ProtocolError {
+    #[derive(Serialize)]
+    struct Data<'a> {
+        uri: &'a str,
+    }
+    ProtocolError::invalid_params(message).with_data(&Data { uri })
 }

@@ -7,7 +7,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::value::RawValue;
 use switchboard_protocol::ProtocolError;
 use switchboard_protocol::error::Origin;
@@ -27,6 +26,7 @@ use crate::middleware::{CallService, Wrap, stack};
 use crate::outbox::Outbox;
 use crate::output;
 use crate::reply::{Reply, ReplyBody};
+use crate::resource::not_found;
 use crate::rounds;
 use crate::visible::Caller;
 
@@ -192,7 +192,7 @@ impl Router {
                     call.vars = found.vars;
                     enter(found.exposed, call)
                 }
-                None => no_resource(&target.name),
+                None => refuse(not_found(&target.name, "Resource not found"), Origin::Handler),
             },
             Params::Complete(completing) => {
                 let (what, name, exposed) = match &completing.reference {
@@ -302,15 +302,4 @@ fn refuse(error: ProtocolError, origin: Origin) -> Route {
 #[cold]
 fn unknown(what: &str, name: &str) -> Route {
     refuse(ProtocolError::invalid_params(format!("Unknown {what}: {name}")), Origin::Handler)
-}
-
-/// [spec: server/resources, Error Handling]
-#[cold]
-fn no_resource(uri: &str) -> Route {
-    #[derive(Serialize)]
-    struct Data<'a> {
-        uri: &'a str,
-    }
-    let error = ProtocolError::invalid_params("Resource not found").with_data(&Data { uri });
-    refuse(error, Origin::Handler)
 }

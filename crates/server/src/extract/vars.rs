@@ -8,12 +8,12 @@ use std::future::{Future, ready};
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
-use switchboard_protocol::ProtocolError;
 use switchboard_protocol::uri_template::VarValue;
 
 use super::{FromCall, Rejection};
 use crate::call::Call;
 use crate::needs::Needs;
+use crate::resource::not_found;
 
 /// The variables of the template that the URI matched, decoded into `T`: a struct with a field a variable.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,12 +29,7 @@ impl<S: Sync, T: DeserializeOwned + Send> FromCall<S> for Vars<T> {
         let decoded = T::deserialize(MapDeserializer::<_, de::value::Error>::new(pairs));
         ready(decoded.map(Self).map_err(|fault| {
             // A URI that does not fit the variables' types is the URI of no resource.
-            #[derive(serde::Serialize)]
-            struct Data<'a> {
-                uri: &'a str,
-            }
-            let message = format!("Resource not found: {fault}");
-            ProtocolError::invalid_params(message).with_data(&Data { uri: call.name() }).into()
+            not_found(call.name(), format!("Resource not found: {fault}")).into()
         }))
     }
 }
