@@ -194,20 +194,13 @@ impl Router {
                 }
                 None => refuse(not_found(&target.name, "Resource not found"), Origin::Handler),
             },
-            Params::Complete(completing) => {
-                let (what, name, exposed) = match &completing.reference {
-                    CompletionReference::Prompt { name, .. } => {
-                        ("prompt", name, snapshot.prompt(name, &caller))
-                    }
-                    CompletionReference::Resource { uri } => {
-                        ("resource template", uri, snapshot.template(uri, &caller))
-                    }
-                };
-                match exposed {
-                    Some(exposed) => complete(exposed, call),
-                    None => unknown(what, name),
-                }
-            }
+            Params::Complete(completing) => match snapshot.completed(&completing.reference, &caller) {
+                Some(exposed) => complete(exposed, call),
+                None => match &completing.reference {
+                    CompletionReference::Prompt { name, .. } => unknown("prompt", name),
+                    CompletionReference::Resource { uri } => unknown("resource template", uri),
+                },
+            },
             // `dispatch` has taken those; a layer cannot make another.
             Params::Listen { .. } => refuse(ProtocolError::internal("Not a call"), Origin::Handler),
         }
@@ -223,7 +216,8 @@ impl Router {
             Params::ReadResource(target) => {
                 snapshot.resource(&target.name, &caller).map(|found| found.exposed)
             }
-            _ => None,
+            Params::Complete(completing) => snapshot.completed(&completing.reference, &caller),
+            Params::Discover | Params::List { .. } | Params::Listen { .. } => None,
         };
         let limits = &self.catalog.facts().terms.core.limits;
         exposed.map_or(limits.handler_timeout, |exposed| exposed.bound.timeout())

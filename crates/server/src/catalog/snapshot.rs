@@ -9,6 +9,7 @@ use serde::Serialize;
 use switchboard_protocol::model::capability::{
     ListCapability, ResourcesCapability, ServerCapabilities, Settings,
 };
+use switchboard_protocol::model::completion::CompletionReference;
 use switchboard_protocol::model::subscription::SubscriptionFilter;
 use switchboard_protocol::uri_template::Vars;
 use switchboard_protocol::{Method, ProtocolError, Revision};
@@ -133,8 +134,20 @@ impl Snapshot {
         })
     }
 
+    /// What a completion is about, if the caller sees it.
+    pub(crate) fn completed(
+        &self,
+        reference: &CompletionReference,
+        caller: &Caller<'_>,
+    ) -> Option<&Arc<Exposed>> {
+        match reference {
+            CompletionReference::Prompt { name, .. } => self.prompt(name, caller),
+            CompletionReference::Resource { uri } => self.template(uri, caller),
+        }
+    }
+
     /// The template with this very text, or the resource with this URI, if the caller sees it.
-    pub(crate) fn template(&self, text: &str, caller: &Caller<'_>) -> Option<&Arc<Exposed>> {
+    fn template(&self, text: &str, caller: &Caller<'_>) -> Option<&Arc<Exposed>> {
         let template = self.bindings.templates.iter().find(|exposed| exposed.name == text);
         let found = [template, self.resources.get(text)];
         found.into_iter().flatten().find(|exposed| exposed.is_visible(caller))

@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use switchboard_server::{
-    Args, Cache, Call, CallService, Elicited, Need, Principal, Prompt, Question, Reply, Resource, Server,
-    Tool, ToolError, Vars,
+    Args, Cache, Call, CallService, Completing, Elicited, Need, Principal, Prompt, Question, Reply, Resource,
+    Server, Tool, ToolError, Vars,
 };
 use tower_layer::Layer;
 use tower_service::Service;
@@ -49,6 +49,12 @@ struct Routed {
     region: String,
     /// How many
     count: f64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+struct Topic {
+    topic: String,
 }
 
 #[derive(Clone)]
@@ -193,6 +199,27 @@ async fn layers_see_every_call_and_may_answer_it() {
     let listed = reply(&server, "tools/list", json!({})).await;
     assert_eq!(listed["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "b");
     assert_eq!((all.load(Ordering::SeqCst), one.load(Ordering::SeqCst)), (5, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_completion_has_the_time_of_its_prompt_with_and_without_layers() {
+    async fn never(_: Completing) -> Vec<String> {
+        std::future::pending().await
+    }
+    for layer in [None, Some(Count(Arc::default()))] {
+        let prompt = Prompt::new("slow", async |_: Args<Topic>| "").complete("topic", never);
+        let builder = Server::builder("b", "1").prompt(prompt.timeout(Duration::from_millis(1_500)));
+        let server = match layer {
+            None => builder,
+            Some(layer) => builder.layer(layer),
+        };
+        let params = json!({
+            "ref": { "type": "ref/prompt", "name": "slow" },
+            "argument": { "name": "topic", "value": "" },
+        });
+        let reply = reply(&server.build(()).unwrap(), "completion/complete", params).await;
+        assert_eq!(error(&reply), (-32_603, "timed out after 1.5 s".into()));
+    }
 }
 
 #[test]
