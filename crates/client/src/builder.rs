@@ -23,7 +23,7 @@ use crate::client::Client;
 use crate::core::{Core, Learned, LogFn};
 use crate::error::Error;
 use crate::flight::Flights;
-use crate::http::HttpLink;
+use crate::http::{HttpLink, without_query};
 use crate::inputs::{ElicitReply, Inputs, Refused};
 use crate::limits::Limits;
 use crate::link::Link;
@@ -346,7 +346,7 @@ impl ClientBuilder {
         let server: Arc<str> = target.identity().into();
         let name: Arc<str> = match (&self.name, &target) {
             (Some(name), _) => name.as_str().into(),
-            (None, Target::Http(url)) => shown(url).into(),
+            (None, Target::Http(url)) => without_query(url).into(),
             (None, Target::Child(_) | Target::Pipe(_)) => "the server".into(),
         };
         let identity = self.identity()?;
@@ -398,7 +398,7 @@ impl ClientBuilder {
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Http(url) => f.debug_tuple("Http").field(&shown(url)).finish(),
+            Self::Http(url) => f.debug_tuple("Http").field(&without_query(url)).finish(),
             // Arguments and environment may hold secrets.
             Self::Child(_) => f.write_str("Child"),
             Self::Pipe(_) => f.write_str("Pipe"),
@@ -418,14 +418,6 @@ impl Target {
             }
         }
     }
-}
-
-/// An address without its query, which may hold a secret.
-fn shown(url: &Url) -> String {
-    let mut shown = url.clone();
-    shown.set_query(None);
-    shown.set_fragment(None);
-    shown.to_string()
 }
 
 fn parse_url(text: &str) -> Result<Url, Error> {

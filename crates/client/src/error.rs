@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use switchboard_protocol::error::{ErrorCode, ProtocolError};
+use switchboard_protocol::model::capability::ClientCapabilities;
 use switchboard_protocol::model::tool::CallToolResult;
 
 /// How much of a text that a server wrote goes into a message, in characters.
@@ -76,6 +77,8 @@ struct Inner {
     challenge: Option<String>,
     offered: Vec<String>,
     protocol: Option<ProtocolError>,
+    required: Option<ClientCapabilities>,
+    said: Option<String>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -93,6 +96,8 @@ impl Error {
             challenge: None,
             offered: Vec::new(),
             protocol: None,
+            required: None,
+            said: None,
             source: None,
         }))
     }
@@ -127,7 +132,8 @@ impl Error {
         };
         let text = if error.message.is_empty() { "no message" } else { &error.message };
         let said = format!("error {}: {}", error.code.0, excerpt(text));
-        let made = match crate::missing::capabilities(&error) {
+        let required = error.required_capabilities();
+        let made = match required.as_ref().and_then(crate::missing::capabilities) {
             Some((wants, next)) => {
                 let message =
                     format!("the server wants to {wants}, which this client does not offer ({said})");
@@ -135,7 +141,10 @@ impl Error {
             }
             None => Self::new(Kind::Protocol, delivery, format!("the server answered with {said}")),
         };
-        made.with(|inner| inner.protocol = Some(error))
+        made.with(|inner| {
+            inner.protocol = Some(error);
+            inner.required = required;
+        })
     }
 
     fn with(mut self, change: impl FnOnce(&mut Inner)) -> Self {
@@ -165,6 +174,19 @@ impl Error {
 
     pub(crate) fn offering(self, offered: Vec<String>) -> Self {
         self.with(|inner| inner.offered = offered)
+    }
+
+    pub(crate) fn requiring(self, required: ClientCapabilities) -> Self {
+        self.with(|inner| inner.required = Some(required))
+    }
+
+    /// Keeps what a web server says in plain text, beside the message that quotes it.
+    pub(crate) fn saying(self, said: Option<String>) -> Self {
+        self.with(|inner| inner.said = said)
+    }
+
+    pub(crate) fn said(&self) -> Option<&str> {
+        self.0.said.as_deref()
     }
 
     pub(crate) fn source(self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
@@ -270,6 +292,13 @@ impl Error {
     #[must_use]
     pub fn data(&self) -> Option<&RawValue> {
         self.0.protocol.as_ref().and_then(|error| error.data.as_deref())
+    }
+
+    /// What the server needs and this client did not declare: it refused the request for want of it, or
+    /// asked all the same [spec: basic, Error Codes] [spec: basic/patterns/mrtr].
+    #[must_use]
+    pub fn required_capabilities(&self) -> Option<&ClientCapabilities> {
+        self.0.required.as_ref()
     }
 
     /// The HTTP status, if one that is no success was the cause.

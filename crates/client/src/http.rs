@@ -111,6 +111,14 @@ impl HttpLink {
     }
 }
 
+/// An address without its query, which may hold a secret.
+pub(crate) fn without_query(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.to_string()
+}
+
 fn refused_redirect(response: &Response, why: &str) -> Error {
     let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
     // Without its query: a sign-in page's address may hold what is nobody's business.

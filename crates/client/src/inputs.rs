@@ -148,22 +148,43 @@ impl Inputs {
     }
 
     fn check_declared(&self, question: &InputRequest) -> Result<(), Error> {
-        let missing = match question {
-            InputRequest::Elicit(Elicit::Form(_)) if self.form.is_none() => "elicitation (form)",
-            InputRequest::Elicit(Elicit::Url(_)) if self.url.is_none() => "elicitation (url)",
-            InputRequest::CreateMessage(_) if self.sampling.is_none() => "sampling",
-            InputRequest::CreateMessage(asked)
-                if !self.sampling_tools && (asked.tools.is_some() || asked.tool_choice.is_some()) =>
-            {
-                "sampling (tools)"
-            }
-            InputRequest::ListRoots(_) if self.roots.is_none() => "roots",
-            _ => return Ok(()),
-        };
+        let Some((missing, required)) = self.undeclared(question) else { return Ok(()) };
         Err(Error::server_fault(format!(
             "the server asked for {missing}, a capability that this client did not declare; nothing was asked \
              of anybody"
-        )))
+        ))
+        .requiring(required))
+    }
+
+    /// What a question needs that was not declared, and what messages call it.
+    fn undeclared(&self, question: &InputRequest) -> Option<(&'static str, ClientCapabilities)> {
+        let on = || Some(Settings::new());
+        let elicitation = |form, url| ClientCapabilities {
+            elicitation: Some(ElicitationCapability { form, url }),
+            ..ClientCapabilities::default()
+        };
+        let sampling = |tools| ClientCapabilities {
+            sampling: Some(SamplingCapability { context: None, tools }),
+            ..ClientCapabilities::default()
+        };
+        Some(match question {
+            InputRequest::Elicit(Elicit::Form(_)) if self.form.is_none() => {
+                ("elicitation (form)", elicitation(on(), None))
+            }
+            InputRequest::Elicit(Elicit::Url(_)) if self.url.is_none() => {
+                ("elicitation (url)", elicitation(None, on()))
+            }
+            InputRequest::CreateMessage(_) if self.sampling.is_none() => ("sampling", sampling(None)),
+            InputRequest::CreateMessage(asked)
+                if !self.sampling_tools && (asked.tools.is_some() || asked.tool_choice.is_some()) =>
+            {
+                ("sampling (tools)", sampling(on()))
+            }
+            InputRequest::ListRoots(_) if self.roots.is_none() => {
+                ("roots", ClientCapabilities { roots: on(), ..ClientCapabilities::default() })
+            }
+            _ => return None,
+        })
     }
 
     async fn answer_one(&self, question: InputRequest) -> Result<Box<RawValue>, Error> {

@@ -1,25 +1,14 @@
 //! What a server wants of a client that does not offer it, as a sentence with a next action
 //! [spec: basic, Error Codes].
 
-use serde::Deserialize;
-use switchboard_protocol::error::{ErrorCode, ProtocolError};
 use switchboard_protocol::model::capability::ClientCapabilities;
 
 use crate::error::excerpt;
 
-/// What the server wants to do, and how the client would offer it; `None` if the error says nothing
-/// of that kind.
-pub(crate) fn capabilities(error: &ProtocolError) -> Option<(String, String)> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Data {
-        required_capabilities: ClientCapabilities,
-    }
-    if error.code != ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY {
-        return None;
-    }
-    let data: Data = serde_json::from_str(error.data.as_deref()?.get()).ok()?;
-    let (wants, offers): (Vec<_>, Vec<_>) = needs(&data.required_capabilities).into_iter().unzip();
+/// What the server wants to do, and how the client would offer it; `None` if these are none that this
+/// client knows.
+pub(crate) fn capabilities(required: &ClientCapabilities) -> Option<(String, String)> {
+    let (wants, offers): (Vec<_>, Vec<_>) = needs(required).into_iter().unzip();
     if wants.is_empty() {
         return None;
     }

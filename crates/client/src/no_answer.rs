@@ -6,6 +6,7 @@ use std::time::Duration;
 use url::Url;
 
 use crate::error::{Error, Kind, excerpt, seconds};
+use crate::http::without_query;
 use crate::pipe::Traces;
 
 const OR_LEGACY: &str = "or it speaks only legacy revisions, which are not spoken yet";
@@ -38,13 +39,10 @@ pub(crate) fn silent(error: &Error, waited: Duration, traces: &Traces) -> Error 
 
 /// A status that any web server gives for an address that it does not know.
 pub(crate) fn nothing_there(error: &Error, status: u16, url: &Url) -> Error {
-    let mut shown = url.clone();
-    shown.set_query(None);
-    shown.set_fragment(None);
+    let shown = without_query(url);
     let mut message = format!("HTTP {status} at {shown}: no MCP server answers at this path");
-    // What a plain text says comes after the status in the error's own words.
-    if let Some((_, said)) = error.cause().split_once(&format!("(HTTP {status}): ")) {
-        message.push_str(&format!(" (it says: {})", excerpt(said)));
+    if let Some(said) = error.said() {
+        message.push_str(&format!(" (it says: {said})"));
     }
     let path = if url.path().trim_end_matches('/').ends_with("/mcp") {
         "check the path of the URL."

@@ -73,11 +73,12 @@ fn plain(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
         _ => "the server refused the request",
     };
     let mut message = format!("{cause} (HTTP {})", status.as_u16());
-    if let Some(said) = readable(headers, body) {
+    let said = readable(headers, body).map(|said| excerpt(&said));
+    if let Some(said) = &said {
         message.push_str(": ");
-        message.push_str(&excerpt(&said));
+        message.push_str(said);
     }
-    Error::new(Kind::Http, delivery, message).hint(next_action(status))
+    Error::new(Kind::Http, delivery, message).hint(next_action(status)).saying(said)
 }
 
 fn next_action(status: StatusCode) -> &'static str {

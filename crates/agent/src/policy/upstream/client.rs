@@ -4,10 +4,8 @@ use std::fmt;
 use std::future::IntoFuture;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use switchboard_client::{Client, Connect, Delivery, Error};
-use switchboard_protocol::ErrorCode;
 use switchboard_protocol::model::tool::Tool;
 use tokio::sync::Mutex;
 
@@ -121,14 +119,9 @@ fn failure(error: &Error) -> CallFailure {
     CallFailure::new(kind, message).maybe_executed(error.delivery() == Delivery::MaybeExecuted)
 }
 
-/// Whether the tool needs a person's answer, and the client could not take the question to anybody: the server knew
-/// and refused the call, or it asked all the same [spec: basic/patterns/mrtr].
+/// Whether the tool needs a person's answer, and the client could not take the question to anybody.
 fn asks_the_person(error: &Error) -> bool {
-    if error.code() == Some(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY) {
-        let missing = error.data().and_then(|data| serde_json::from_str::<Value>(data.get()).ok());
-        return missing.is_some_and(|data| data["requiredCapabilities"].get("elicitation").is_some());
-    }
-    error.is_server_fault() && error.cause().starts_with("the server asked for elicitation")
+    error.required_capabilities().is_some_and(|required| required.elicitation.is_some())
 }
 
 impl fmt::Debug for ClientUpstream {
