@@ -114,6 +114,9 @@ impl RequestMeta<'_> {
         if capabilities.get() != "{}" {
             self.client_capabilities()?;
         }
+        if self.client_info.is_some_and(|info| !info.get().starts_with('{')) {
+            return Err(MetaError::Malformed { key: CLIENT_INFO, reason: "it must be an object".into() });
+        }
         self.log_level().map(drop)
     }
 
@@ -217,6 +220,33 @@ pub fn object_only<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer:
         }
     }
     deserializer.deserialize_map(Members(PhantomData))
+}
+
+/// As [`object_only`], where `null` stands for an absent object.
+pub(crate) fn object_or_none<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    struct Maybe<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Maybe<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object or null")
+        }
+
+        fn visit_none<E: serde::de::Error>(self) -> Result<Option<T>, E> {
+            Ok(None)
+        }
+
+        fn visit_unit<E: serde::de::Error>(self) -> Result<Option<T>, E> {
+            Ok(None)
+        }
+
+        fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<T>, D::Error> {
+            object_only(deserializer).map(Some)
+        }
+    }
+    deserializer.deserialize_option(Maybe(PhantomData))
 }
 
 /// Keeps a member that is present with the value `null` apart from one that is absent.

@@ -76,10 +76,18 @@ pub struct ClientCapabilities {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<Settings>,
     /// Asks a language model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::meta::object_or_none"
+    )]
     pub sampling: Option<SamplingCapability>,
     /// Asks the person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::meta::object_or_none"
+    )]
     pub elicitation: Option<ElicitationCapability>,
     /// Extensions, by identifier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,13 +143,25 @@ pub struct ServerCapabilities {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions: Option<Settings>,
     /// Has prompts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::meta::object_or_none"
+    )]
     pub prompts: Option<ListCapability>,
     /// Has resources.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::meta::object_or_none"
+    )]
     pub resources: Option<ResourcesCapability>,
     /// Has tools.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::meta::object_or_none"
+    )]
     pub tools: Option<ListCapability>,
     /// Extensions, by identifier.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,7 +21,11 @@ pub struct Complete<'a> {
     #[serde(borrow, deserialize_with = "crate::meta::object_only")]
     pub argument: CompletionArgument<'a>,
     /// Arguments that were given already.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::meta::object_or_none"
+    )]
     pub context: Option<CompletionContext>,
     /// Version, identity and capabilities.
     #[serde(borrow, rename = "_meta", default, deserialize_with = "crate::meta::object_only")]

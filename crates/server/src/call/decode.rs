@@ -24,12 +24,14 @@ use super::{Call, CallMeta, CallParts, Completing, Params, Refusal, Target};
 
 /// A request in one pass, its parameters typed.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "P: Deserialize<'de>, 'de: 'a"))]
 struct Envelope<'a, P> {
     #[serde(borrow)]
     jsonrpc: Cow<'a, str>,
     id: RequestId,
     #[serde(borrow)]
     method: Cow<'a, str>,
+    #[serde(deserialize_with = "object_only")]
     params: P,
     #[serde(default)]
     result: Option<IgnoredAny>,
@@ -212,6 +214,10 @@ impl Call {
         (text, body): (&'a [u8], &Bytes),
         extensions: Extensions,
     ) -> Result<Self, Refusal> {
+        // An array of the members in order is no message, though a derived type would take it.
+        if text.trim_ascii_start().first() != Some(&b'{') {
+            return Self::diagnose(method, body, extensions);
+        }
         match serde_json::from_slice::<Envelope<'a, P>>(text) {
             Ok(envelope) if envelope.is_request_of(method) => {
                 let Envelope { id, params, .. } = envelope;

@@ -29,6 +29,10 @@ pub(super) fn check(question: &InputRequest, answer: &RawValue) -> Result<(), St
     }
 }
 
-fn read<T: DeserializeOwned>(answer: &RawValue) -> Result<T, String> {
+/// Reads an answer as `T`; an array of the members of `T` is none.
+pub(super) fn read<T: DeserializeOwned>(answer: &RawValue) -> Result<T, String> {
+    if !answer.get().starts_with('{') {
+        return Err("an answer must be an object".into());
+    }
     serde_json::from_str(answer.get()).map_err(|error| error.to_string())
 }

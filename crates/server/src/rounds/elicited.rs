@@ -11,6 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use switchboard_protocol::model::elicitation::{ElicitAction, ElicitResult};
 
+use super::answer;
 use super::questions::{Elicitation, Questions};
 use crate::call::Call;
 use crate::errors::ToolError;
@@ -150,12 +151,12 @@ impl<S: Sync, Q: Question<S>> FromCall<S> for Elicited<Q> {
 fn given(call: &Call, key: &str) -> Option<ElicitResult> {
     let sealed = call.round.as_ref().and_then(|round| round.answers.get(key));
     if let Some(answer) = sealed {
-        return serde_json::from_str(answer.get()).ok();
+        return answer::read(answer).ok();
     }
     if call.round.is_some() {
         return None;
     }
     let responses = call.target()?.input_responses.as_ref()?;
     let responses: std::collections::BTreeMap<String, &RawValue> = serde_json::from_slice(responses).ok()?;
-    serde_json::from_str(responses.get(key)?.get()).ok()
+    answer::read(responses.get(key)?).ok()
 }

@@ -5,6 +5,7 @@
 //! `house` is the server that they are played against, `play` how.
 
 mod house;
+mod objects;
 mod play;
 
 use std::path::Path;

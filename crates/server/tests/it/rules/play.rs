@@ -249,3 +249,25 @@ pub(super) async fn over_a_pipe(script: &Script) {
     drop(client);
     serving.await.unwrap().unwrap();
 }
+
+/// Everything that a fresh server says to one line of a client, up to the end.
+pub(super) async fn said_over_a_pipe(line: &str, method: &str) -> Vec<Value> {
+    let server = house(Limits::default());
+    let (pipe, Pipe { reader, writer }) = Pipe::in_memory(1 << 16);
+    let serving = tokio::spawn(async move { server.serve_io(reader, writer).await });
+    let mut client = Client { pipe, lines: Lines::new(1 << 20) };
+    client.say(line).await;
+    client.pipe.writer.shutdown().await.unwrap();
+    let mut said = Vec::new();
+    loop {
+        while let Some(line) = client.lines.next_line().unwrap() {
+            check_server_message(&line, method);
+            said.push(serde_json::from_slice(&line).unwrap());
+        }
+        if client.lines.fill(&mut client.pipe.reader).await.unwrap() == 0 {
+            break;
+        }
+    }
+    serving.await.unwrap().unwrap();
+    said
+}
