@@ -5,6 +5,8 @@
 //! is owed. What could not be parsed is never answered by guess: the error says whether an id was
 //! readable.
 
+mod salvage;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -105,7 +107,7 @@ impl<'a> Frame<'a> {
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
             return Err(refuse_array(bytes));
         }
-        parse().map_err(|error| refuse_text(bytes, &error)).and_then(Self::sort)
+        parse().map_err(|error| refuse_object(bytes, &error)).and_then(Self::sort)
     }
 
     fn sort(wire: Wire<'a>) -> Result<Self, FrameError> {
@@ -116,7 +118,11 @@ impl<'a> Frame<'a> {
             // A peer that could not read our id answers with `null`; nobody else may send it.
             Some(Err(_)) if wire.error.is_some() => None,
             Some(Err(_)) => {
-                return Err(FrameError::invalid(None, answerable, "The id must be a string or an integer"));
+                let message = format!(
+                    "The id must be an integer or a string of at most {} bytes",
+                    RequestId::MAX_BYTES
+                );
+                return Err(FrameError::invalid(None, answerable, &message));
             }
         };
         if wire.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
@@ -165,6 +171,9 @@ impl<'a> Frame<'a> {
         let outcome = match (result_set, error_set) {
             (Some(result), None) if id.is_some() => Ok(result),
             (None, Some(error)) => {
+                if !error.get().starts_with('{') {
+                    return Err(FrameError::invalid(id, false, "The member error must be an object"));
+                }
                 Err(serde_json::from_str::<ProtocolError>(error.get()).map_err(|fault| {
                     FrameError::invalid(id.clone(), false, &format!("The error object is malformed: {fault}"))
                 })?)
@@ -192,29 +201,32 @@ impl FrameError {
     }
 }
 
+/// JSON that is no message may still say under which id the answer is waited for.
 #[cold]
-fn refuse_text(bytes: &[u8], error: &serde_json::Error) -> FrameError {
-    if error.is_data() {
-        return FrameError::invalid(None, true, "The text is JSON but no JSON-RPC message");
+fn refuse_object(bytes: &[u8], error: &serde_json::Error) -> FrameError {
+    let why = format!("The text is JSON but no JSON-RPC message: {error}");
+    if let Some(found) = salvage::members(bytes) {
+        return FrameError::invalid(found.id, !found.is_response, &why);
     }
-    let message = if std::str::from_utf8(bytes).is_err() {
-        "The message is not valid UTF-8".into()
-    } else {
-        format!("The message is not valid JSON: {error}")
-    };
-    FrameError { id: None, error: ProtocolError::parse_error(message), answerable: true }
+    refuse_unless_json(bytes, &why)
 }
 
 #[cold]
 fn refuse_array(bytes: &[u8]) -> FrameError {
-    match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
-        Ok(_) => FrameError::invalid(
-            None,
-            true,
-            "Batches are not part of this revision: send one message at a time",
-        ),
-        Err(error) => refuse_text(bytes, &error),
-    }
+    refuse_unless_json(bytes, "Batches are not part of this revision: send one message at a time")
+}
+
+/// Refuses text: for `why` if it is JSON, else for not being that.
+fn refuse_unless_json(bytes: &[u8], why: &str) -> FrameError {
+    let message = if std::str::from_utf8(bytes).is_err() {
+        "The message is not valid UTF-8".into()
+    } else {
+        match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
+            Ok(_) => return FrameError::invalid(None, true, why),
+            Err(error) => format!("The message is not valid JSON: {error}"),
+        }
+    };
+    FrameError { id: None, error: ProtocolError::parse_error(message), answerable: true }
 }
 
 #[derive(Serialize)]

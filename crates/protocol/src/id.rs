@@ -18,6 +18,12 @@ pub enum RequestId {
     String(Box<str>),
 }
 
+impl RequestId {
+    /// Bytes of the text of an id or a progress token that is read from a peer. Both are kept for as long as
+    /// a request runs and repeated in every message about it.
+    pub const MAX_BYTES: usize = 1024;
+}
+
 impl From<i64> for RequestId {
     fn from(value: i64) -> Self {
         Self::Integer(value.into())
@@ -63,7 +69,7 @@ impl de::Visitor<'_> for IdVisitor {
     type Value = RequestId;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string or an integer")
+        write!(f, "a string of at most {} bytes or an integer", RequestId::MAX_BYTES)
     }
 
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<RequestId, E> {
@@ -75,6 +81,9 @@ impl de::Visitor<'_> for IdVisitor {
     }
 
     fn visit_str<E: de::Error>(self, value: &str) -> Result<RequestId, E> {
+        if value.len() > RequestId::MAX_BYTES {
+            return Err(E::invalid_length(value.len(), &self));
+        }
         Ok(RequestId::String(value.into()))
     }
 }
@@ -101,6 +110,13 @@ mod tests {
         for text in ["null", "1.5", "1e3", "true", "[]", "{}", "99999999999999999999999"] {
             assert!(serde_json::from_str::<RequestId>(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_id_that_is_too_long_is_none() {
+        let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes));
+        assert!(serde_json::from_str::<RequestId>(&text(RequestId::MAX_BYTES)).is_ok());
+        assert!(serde_json::from_str::<RequestId>(&text(RequestId::MAX_BYTES + 1)).is_err());
     }
 
     #[test]

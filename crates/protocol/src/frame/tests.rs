@@ -25,7 +25,16 @@ fn nonsense_is_refused_with_the_code_that_is_owed() {
         (r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#, -32600, None),
         (r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#, -32600, Some(RequestId::from(1))),
         (r#"{"id":1,"method":"m"}"#, -32600, Some(RequestId::from(1))),
-        (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, -32600, None),
+        (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, -32600, Some(RequestId::from(1))),
+        (r#"{"jsonrpc":"2.0","method":["m"],"id":"a"}"#, -32600, Some(RequestId::from("a"))),
+        (r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"m"}"#, -32600, Some(RequestId::from(1))),
+        (r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"m"}"#, -32600, Some(RequestId::from(1))),
+        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#, -32600, None),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#, -32600, Some(RequestId::from(1))),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"m","\ud800":1}"#, -32600, Some(RequestId::from(1))),
+        (r#"{"jsonrpc":"2.0","id":"\ud800","method":7}"#, -32600, None),
+        (r#"{"jsonrpc":"2.0","id":1,"method":7"#, -32700, None),
+        (r#"{"jsonrpc":"2.0","id":1,"method":7} x"#, -32700, None),
         (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#, -32600, Some(RequestId::from(1))),
         (r#"{"jsonrpc":"2.0","id":"a","method":"m","params":"x"}"#, -32600, Some(RequestId::from("a"))),
         (r#"{"jsonrpc":"2.0","id":1}"#, -32600, Some(RequestId::from(1))),
@@ -52,6 +61,8 @@ fn a_broken_response_is_never_answerable() {
     for text in [
         r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":[-32600,"no",null]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{},"result":{}}"#,
         r#"{"jsonrpc":"2.0","result":{}}"#,
     ] {
         assert!(!Frame::decode(text.as_bytes()).unwrap_err().answerable, "{text}");

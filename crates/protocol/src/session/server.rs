@@ -118,6 +118,9 @@ impl ServerSession {
                 self.send_error(Some(&request.id), &error);
             }
             Ok(_) => self.counters.malformed += 1,
+            Err(FrameError { id: Some(id), answerable: true, .. }) if !self.open.contains(&id) => {
+                self.send_error(Some(&id), &error);
+            }
             Err(_) => self.handle_unreadable(&error),
         }
     }
@@ -176,7 +179,7 @@ impl ServerSession {
         if silent {
             self.counters.malformed += 1;
         } else {
-            self.complained |= refused.id.is_none();
+            self.complained = refused.id.is_none();
             self.send_error(refused.id.as_ref(), &refused.error);
         }
     }

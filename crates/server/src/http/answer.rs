@@ -15,9 +15,6 @@ use crate::reply::Reply;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// The code of failures that have none in the specification: the range that JSON-RPC leaves to servers.
-const OVERLOADED: i64 = -32000;
-
 /// The reply to a call, alone.
 pub(super) fn reply(reply: Reply, id: &RequestId) -> Response<Body> {
     let status = reply.http_status();
@@ -63,8 +60,7 @@ pub(super) fn no_body(error: CollectError, limit: usize) -> Response<Body> {
 /// Everything is taken; a second later it may not be.
 #[cold]
 pub(super) fn busy(what: &str) -> Response<Body> {
-    let error =
-        ProtocolError::new(OVERLOADED, format!("The server is busy: too many {what}; try again later"));
+    let error = ProtocolError::internal(format!("The server is busy: too many {what}; try again later"));
     let mut response = refusal(&Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error));
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response

@@ -410,7 +410,7 @@ async fn beyond_the_limit_of_concurrency_a_request_is_sent_away() {
     });
     assert_eq!(seen.recv().await, Some("entered"));
     let got = Post::tool("fast", json!({})).send(&service).await;
-    assert_eq!((got.status, got.code()), (503, Some(-32000)));
+    assert_eq!((got.status, got.code()), (503, Some(-32603)));
     assert_eq!(got.headers["retry-after"], "1");
     desk.go.notify_one();
     assert_eq!(first.await.unwrap(), 200);

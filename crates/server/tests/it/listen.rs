@@ -199,7 +199,7 @@ async fn the_number_of_subscriptions_is_bounded_and_a_dropped_one_is_free_again(
     let _first = listen(filter.clone(), &json!(1)).open(&service).await;
     let second = listen(filter.clone(), &json!(2)).open(&service).await;
     let got = listen(filter.clone(), &json!(3)).send(&service).await;
-    assert_eq!((got.status, got.code()), (503, Some(-32000)));
+    assert_eq!((got.status, got.code()), (503, Some(-32603)));
     drop(second);
     listen(filter, &json!(4)).open(&service).await;
 }
