@@ -12,6 +12,8 @@ use switchboard_protocol::error::{ErrorCode, ProtocolError};
 use switchboard_protocol::model::capability::ClientCapabilities;
 use switchboard_protocol::model::tool::CallToolResult;
 
+use crate::visible;
+
 /// How much of a text that a server wrote goes into a message, in characters.
 const SHOWN_CHARS: usize = 500;
 /// How long the cause in a message may be, in characters: some causes quote what a server wrote.
@@ -257,6 +259,19 @@ impl Error {
         self.0.legacy
     }
 
+    /// Whether a bound of this client was reached: the size of an answer, the rounds of input, or the
+    /// requests that wait ([`crate::Limits`]).
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        self.0.kind == Kind::Limit
+    }
+
+    /// Whether there is no revision that both sides speak. [`Error::is_legacy`] is one case of it.
+    #[must_use]
+    pub fn is_incompatible(&self) -> bool {
+        self.0.kind == Kind::Incompatible
+    }
+
     /// Whether the server broke the protocol.
     #[must_use]
     pub fn is_server_fault(&self) -> bool {
@@ -406,10 +421,17 @@ pub(crate) fn excerpt(text: &str) -> String {
 }
 
 fn clip(text: &str, chars: usize) -> String {
-    let mut shown: String =
-        text.chars().take(chars).map(|char| if char.is_control() { ' ' } else { char }).collect();
-    if text.chars().nth(chars).is_some() {
-        shown.push_str(&format!("… ({} bytes in all)", text.len()));
+    let mut shown = String::new();
+    let mut left = chars;
+    for char in text.chars() {
+        let start = shown.len();
+        visible::push(&mut shown, char);
+        let Some(rest) = left.checked_sub(shown[start..].chars().count()) else {
+            shown.truncate(start);
+            shown.push_str(&format!("… ({} bytes in all)", text.len()));
+            break;
+        };
+        left = rest;
     }
     shown
 }

@@ -72,6 +72,7 @@ impl HttpLink {
     async fn post(&self, mut headers: HeaderMap, body: Bytes) -> Result<Response, Error> {
         headers.extend(self.headers.map().clone());
         let mut url = self.url.clone();
+        let mut status = StatusCode::PERMANENT_REDIRECT;
         for _ in 0..=self.limits.redirects {
             self.tap.sent(&body);
             let response = self
@@ -82,7 +83,8 @@ impl HttpLink {
                 .send()
                 .await
                 .map_err(|error| failed(&error))?;
-            match response.status() {
+            status = response.status();
+            match status {
                 StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
                     url = self.redirected(&url, &response)?;
                 }
@@ -97,6 +99,7 @@ impl HttpLink {
             Delivery::Rejected,
             format!("the server redirected more than {} times", self.limits.redirects),
         )
+        .status(status.as_u16(), None)
         .hint("use the address of the endpoint itself"))
     }
 

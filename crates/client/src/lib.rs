@@ -74,6 +74,7 @@ mod secret;
 mod structured;
 mod tools;
 mod verdict;
+mod visible;
 mod wire;
 
 pub use builder::{ClientBuilder, Connect};

@@ -39,10 +39,12 @@ pub(crate) trait Listing: Send + Sync + 'static {
     fn decode(raw: &RawValue) -> Result<Page<Self::Item>, Error>;
     /// What tells items apart; none for what is no item.
     fn key(item: &Self::Item) -> Option<&str>;
+    /// What is kept of an item whose key an earlier one has.
+    fn repeated(item: Self::Item) -> Option<Self::Item>;
 }
 
 macro_rules! listing {
-    ($name:ident, $spec:ident, $item:ty, $field:ident, $convert:expr, $key:expr) => {
+    ($name:ident, $spec:ident, $item:ty, $field:ident, $convert:expr, $key:expr, $repeated:expr) => {
         pub(crate) struct $name;
 
         impl Listing for $name {
@@ -65,25 +67,44 @@ macro_rules! listing {
             fn key(item: &Self::Item) -> Option<&str> {
                 ($key)(item)
             }
+
+            fn repeated(item: Self::Item) -> Option<Self::Item> {
+                ($repeated)(item)
+            }
         }
     };
 }
 
-listing!(Tools, ListTools, Result<Tool, InvalidTool>, tools, |raw| decode_tool(&raw), tool_name);
-listing!(Resources, ListResources, Resource, resources, |item| item, resource_uri);
+listing!(
+    Tools,
+    ListTools,
+    Result<Tool, InvalidTool>,
+    tools,
+    |raw| decode_tool(&raw),
+    tool_name,
+    repeated_tool
+);
+listing!(Resources, ListResources, Resource, resources, |item| item, resource_uri, |_| None);
 listing!(
     ResourceTemplates,
     ListResourceTemplates,
     ResourceTemplate,
     resource_templates,
     |item| item,
-    template_uri
+    template_uri,
+    |_| None
 );
-listing!(Prompts, ListPrompts, Prompt, prompts, |item| item, prompt_name);
+listing!(Prompts, ListPrompts, Prompt, prompts, |item| item, prompt_name, |_| None);
 
 // An invalid definition takes no name away from a valid one.
 fn tool_name(tool: &Result<Tool, InvalidTool>) -> Option<&str> {
     tool.as_ref().ok().map(|tool| tool.name.as_str())
+}
+
+/// Which of two tools of one name is meant would be a guess, so the second is left out and that is said.
+fn repeated_tool(tool: Result<Tool, InvalidTool>) -> Option<Result<Tool, InvalidTool>> {
+    let reason = "the server lists this name twice; the first definition is used".to_owned();
+    tool.ok().map(|tool| Err(InvalidTool { name: tool.name, reason }))
 }
 
 fn resource_uri(resource: &Resource) -> Option<&str> {
@@ -206,8 +227,9 @@ impl Core {
                 }
                 Err(error) => return Err(error),
             };
-            let page = L::decode(&raw).map_err(|error| error.at(&self.name))?;
+            let mut page = L::decode(&raw).map_err(|error| error.at(&self.name))?;
             let received = page.items.len();
+            page.items.truncate(pages.room());
             merged.add::<L>(page.items, (page.hints, Instant::now()), raw.get().len());
             match pages.handle_page(received, page.next_cursor) {
                 Step::Next(next) => cursor = Some(next),
@@ -215,7 +237,7 @@ impl Core {
                 Step::Stop(reason) => {
                     tracing::warn!(
                         server = %self.name, method = %ask.method, %reason,
-                        "the list does not end; what was seen so far is used. Report it to the author of the server"
+                        "the list is cut short; what was seen so far is used. Report it to the author of the server"
                     );
                     return Ok(merged.finish(false));
                 }
@@ -226,12 +248,14 @@ impl Core {
     /// Takes note of the definitions that the server listed last.
     pub(crate) fn sort_tools(&self, definitions: Vec<Result<Tool, InvalidTool>>) -> Arc<ToolSet> {
         let tools = Arc::new(ToolSet::new(definitions, self.link.is_http()));
-        for invalid in tools.excluded.iter() {
+        // One line, however many there are; `Client::excluded_tools` has them all.
+        if let Some(first) = tools.excluded.first() {
             tracing::warn!(
                 server = %self.name,
-                tool = %crate::error::excerpt(&invalid.name),
-                reason = %crate::error::excerpt(&invalid.reason),
-                "a tool is left out: its definition is invalid"
+                tools = tools.excluded.len(),
+                first = %crate::error::excerpt(&first.name),
+                reason = %crate::error::excerpt(&first.reason),
+                "tools are left out: their definitions are invalid"
             );
         }
         self.learned.set_tools(Arc::clone(&tools));
@@ -260,6 +284,8 @@ impl<T> Merged<T> {
         for item in items {
             if L::key(&item).is_none_or(|key| self.seen.insert(key.to_owned())) {
                 self.items.push(item);
+            } else {
+                self.items.extend(L::repeated(item));
             }
         }
     }

@@ -40,11 +40,18 @@ impl Pages {
         }
     }
 
+    /// How many more items the list may have.
+    pub(crate) fn room(&self) -> usize {
+        self.max_items.saturating_sub(self.items)
+    }
+
     /// A page arrived.
     pub(crate) fn handle_page(&mut self, items: usize, next_cursor: Option<String>) -> Step {
         self.pages += 1;
-        self.items += items;
-        let Some(cursor) = next_cursor else { return Step::Done };
+        self.items = self.items.saturating_add(items);
+        let Some(cursor) = next_cursor else {
+            return if self.items > self.max_items { self.too_many() } else { Step::Done };
+        };
         if self.seen.contains(&cursor) {
             return Step::Stop(format!("it repeats the cursor {:?}", crate::error::excerpt(&cursor)));
         }
@@ -52,10 +59,14 @@ impl Pages {
             return Step::Stop(format!("it has more than {} pages", self.max_pages));
         }
         if self.items >= self.max_items {
-            return Step::Stop(format!("it has more than {} items", self.max_items));
+            return self.too_many();
         }
         self.seen.insert(cursor.clone());
         Step::Next(cursor)
+    }
+
+    fn too_many(&self) -> Step {
+        Step::Stop(format!("it has more than {} items", self.max_items))
     }
 
     /// A cursor was refused. Whether to start over: once, and only if there was a cursor.
@@ -113,6 +124,16 @@ mod tests {
         let mut pages = Pages::new(&Limits { items: 10, ..Limits::default() });
         assert_eq!(pages.handle_page(8, Some("1".into())), next("1"));
         assert_eq!(pages.handle_page(8, Some("2".into())), stop("it has more than 10 items"));
+    }
+
+    #[test]
+    fn one_page_with_too_many_items_is_the_last() {
+        for (items, expected) in [(10, Step::Done), (11, stop("it has more than 10 items"))] {
+            let mut pages = Pages::new(&Limits { items: 10, ..Limits::default() });
+            assert_eq!(pages.room(), 10);
+            assert_eq!(pages.handle_page(items, None), expected);
+            assert_eq!(pages.room(), 0);
+        }
     }
 
     #[test]

@@ -274,6 +274,10 @@ impl PipeStream {
                 (Delivery::MaybeExecuted, format!("{}; the request may have been executed", self.end()))
             }
         };
+        if let Some(end @ Disconnected::LineTooLong { .. }) = self.exchange.disconnected() {
+            return Err(Error::new(Kind::Limit, Delivery::MaybeExecuted, end.to_string())
+                .hint("ask for less, or raise the limit message_bytes"));
+        }
         Err(with_stderr(Error::new(Kind::Lost, delivery, why), &self.connection).await)
     }
 

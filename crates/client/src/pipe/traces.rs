@@ -26,7 +26,15 @@ pub(crate) struct Traces {
 pub(super) fn tail(said: &str) -> String {
     let said = said.trim();
     let skip = said.chars().count().saturating_sub(STDERR_CHARS);
-    said.chars().skip(skip).map(|char| if char.is_control() && char != '\n' { ' ' } else { char }).collect()
+    let mut shown = String::new();
+    for character in said.chars().skip(skip) {
+        if character == '\n' {
+            shown.push('\n');
+        } else {
+            crate::visible::push(&mut shown, character);
+        }
+    }
+    shown
 }
 
 /// Waits until nothing was heard for `patience`; `last` tells when something was.
@@ -59,6 +67,11 @@ mod tests {
         (&[900, 1950], 1900),
         (&[400, 800, 1200, 1600, 2000, 2400], 3400),
     ];
+
+    #[test]
+    fn what_a_program_wrote_for_people_hides_nothing() {
+        assert_eq!(tail(" one\ntwo \u{1b}[2J\u{202e}\u{9b}\n"), "one\ntwo \\u{1b}[2J\\u{202e}\\u{9b}");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_program_that_shows_signs_of_life_is_waited_for() {

@@ -122,3 +122,14 @@ async fn a_patient_caller_does_not_fail_with_an_impatient_one() {
     patient.unwrap();
     server.finish();
 }
+
+#[tokio::test]
+async fn one_page_cannot_hold_more_than_the_limit() {
+    let tools: Vec<_> = (0..50).map(|number| tool(&format!("t{number}"))).collect();
+    let server = plain_server([("tools/list", Reply::result(&page("tools", tools.into(), None)))]).await;
+    let mut limits = Limits::default();
+    limits.items = 10;
+    let client = builder().limits(limits).http(server.url()).await.unwrap();
+    assert_eq!(names(&client).await.len(), 10);
+    server.finish();
+}

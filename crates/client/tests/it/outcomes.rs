@@ -134,3 +134,24 @@ async fn what_a_server_makes_long_is_shown_short() {
     let error = builder().http(server.url()).await.unwrap_err();
     assert!(error.to_string().len() < 2000);
 }
+
+#[tokio::test]
+async fn a_method_that_no_header_can_carry_is_refused_before_it_is_sent() {
+    let server = server(Vec::<(&str, Reply)>::new()).await;
+    let client = connect(&server).await;
+    for method in ["", "tools/ list", "tools\r\nX: y", "größe", "x\u{7f}"] {
+        let error = client.request_raw(method, None).await.unwrap_err();
+        assert_eq!(error.delivery(), Delivery::NotSent, "{method:?}: {error}");
+        assert!(error.to_string().contains("no header can carry the method"), "{error}");
+    }
+    server.finish();
+}
+
+#[tokio::test]
+async fn what_a_server_hides_in_an_error_is_written_out() {
+    let message = "\u{9b}31m\u{202e}gpj\u{200b}\u{e0041}";
+    let error = fail(Reply::error(200, &json!({"code": -32603, "message": message}))).await;
+    let shown = r"\u{9b}31m\u{202e}gpj\u{200b}\u{e0041}";
+    assert!(error.to_string().contains(shown), "{error}");
+    assert_eq!(error.protocol_message(), Some(message), "the data of the error stays as it came");
+}
