@@ -24,7 +24,7 @@ use subject::Subject;
 /// Arguments of `cargo xtask bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts; all by default.
+    /// Only these parts; all by default. What the others left in `benches/RESULTS.md` stays.
     #[arg(value_enum)]
     parts: Vec<Part>,
     /// Interleaved rounds of the timed part.
@@ -66,10 +66,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     if wanted(Part::Builds) {
         build::measure(&benches, &mut report)?;
     }
-    let text = report.markdown();
-    println!("{text}");
-    if !args.dry && args.parts.is_empty() {
-        std::fs::write(benches.join("RESULTS.md"), text)?;
+    println!("{}", report.markdown(""));
+    if !args.dry {
+        let file = benches.join("RESULTS.md");
+        let before = std::fs::read_to_string(&file).unwrap_or_default();
+        std::fs::write(file, report.markdown(&before))?;
     }
     Ok(report.misses() == 0)
 }

@@ -91,22 +91,41 @@ impl Report {
         self.0.iter().filter(|row| row.is_missed()).count()
     }
 
-    pub(crate) fn markdown(&self) -> String {
+    /// The whole page; sections of `before` that this run did not measure stay as they were.
+    pub(crate) fn markdown(&self, before: &str) -> String {
         let mut text = String::from(INTRODUCTION);
-        let mut sections: Vec<&str> = Vec::new();
-        for row in &self.0 {
-            if !sections.contains(&row.section) {
-                sections.push(row.section);
+        for section in SECTIONS {
+            let rows: Vec<&Row> = self.0.iter().filter(|row| row.section == *section).collect();
+            if rows.is_empty() {
+                text.push_str(section_of(before, section));
+                continue;
             }
-        }
-        for section in sections {
             let _ = write!(text, "\n## {section}\n\n{HEAD}");
-            for row in self.0.iter().filter(|row| row.section == section) {
+            for row in rows {
                 let _ = writeln!(text, "{}", row.markdown());
             }
         }
         text
     }
+}
+
+/// The sections of the page, in order.
+const SECTIONS: &[&str] = &[
+    "Instructions per request, HTTP",
+    "Instructions per request, stdio",
+    "Allocations per request",
+    "CPU seconds of the server per 100 000 requests",
+    "Requests per second",
+    "Crates in the tree",
+    "CPU seconds of a clean debug build",
+    "CPU seconds of a release rebuild after one edit",
+];
+
+/// A section of an earlier page, from the line before its heading to its end.
+fn section_of<'a>(page: &'a str, section: &str) -> &'a str {
+    let Some(start) = page.find(&format!("\n## {section}\n")) else { return "" };
+    let rest = &page[start..];
+    rest.get(1..).and_then(|tail| tail.find("\n## ")).map_or(rest, |length| &rest[..=length])
 }
 
 const HEAD: &str = "| case | floor | rmcp 3.11 | ours | ours / floor | ours / rmcp | target |\n\
@@ -139,7 +158,7 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, Target, number};
+    use super::{Report, Row, Target, number, section_of};
 
     #[test]
     fn numbers_are_grouped() {
@@ -148,6 +167,23 @@ mod tests {
         {
             assert_eq!(number(value), text);
         }
+    }
+
+    #[test]
+    fn sections_that_were_not_measured_stay() {
+        let mut report = Report::default();
+        report.add(Row::new("Crates in the tree", "old row", Target::None));
+        report.add(Row::new("Requests per second", "kept row", Target::None));
+        let before = report.markdown("");
+        let mut report = Report::default();
+        report.add(Row::new("Crates in the tree", "new row", Target::None));
+        let after = report.markdown(&before);
+        assert!(
+            after.contains("kept row") && after.contains("new row") && !after.contains("old row"),
+            "{after}"
+        );
+        assert_eq!(section_of(&after, "Requests per second"), section_of(&before, "Requests per second"));
+        assert_eq!(section_of(&after, "no such section"), "");
     }
 
     #[test]
