@@ -3,6 +3,8 @@
 //! The values come from a peer and go to the tracing system and to further servers, so only well-formed
 //! ones are kept. A malformed value is dropped: it never fails a request. Nothing is generated here.
 
+use crate::http::is_token;
+
 /// Members that `tracestate` may have [W3C Trace Context, 3.3.1.1].
 const MAX_STATE_MEMBERS: usize = 32;
 /// Bytes that `tracestate` may have; a peer must be able to carry 512.
@@ -149,11 +151,6 @@ fn is_baggage(value: &str) -> bool {
             parts.next().is_some_and(|pair| is_pair(pair, true))
                 && parts.all(|property| is_pair(property, false))
         })
-}
-
-fn is_token(text: &str) -> bool {
-    !text.is_empty()
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 fn is_baggage_value(value: &str) -> bool {

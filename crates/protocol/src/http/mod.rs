@@ -19,6 +19,12 @@ pub const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// What the headers of annotated parameters start with.
 pub const PARAM_PREFIX: &str = "mcp-param-";
 
+/// Whether a text is a `token` [RFC 9110, section 5.6.2].
+pub(crate) fn is_token(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
 // The caller's own words are repeated to it, but not by the megabyte.
 fn clip(text: &str) -> &str {
     text.char_indices().nth(120).map_or(text, |(end, _)| &text[..end])

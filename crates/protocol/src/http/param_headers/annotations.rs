@@ -10,7 +10,7 @@ use http::HeaderName;
 use serde_json::{Map, Value};
 
 use super::{MAX_PARAM_HEADERS, ParamHeader};
-use crate::http::clip;
+use crate::http::{clip, is_token};
 
 const ANNOTATION: &str = "x-mcp-header";
 /// Nesting that is followed; as deep as `serde_json` reads.
@@ -175,16 +175,11 @@ fn fault_of(text: &str) -> Option<Fault> {
         Some(Fault::Empty)
     } else if text.chars().any(char::is_control) {
         Some(Fault::ControlCharacter)
-    } else if text.len() > MAX_NAME || !text.bytes().all(is_tchar) {
+    } else if text.len() > MAX_NAME || !is_token(text) {
         Some(Fault::NotAToken)
     } else {
         None
     }
-}
-
-/// `tchar` [RFC 9110, section 5.6.2].
-fn is_tchar(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 /// The primitive type of a parameter. It may also be null, which sends no header.
