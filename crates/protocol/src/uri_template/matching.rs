@@ -220,31 +220,22 @@ fn may_hold(operator: Operator, in_path: bool, character: char) -> bool {
 
 /// Whether a decoded value stays in its place, however often it was encoded.
 fn is_safe(value: &str, operator: Operator, in_path: bool) -> bool {
-    let mut layer = value.as_bytes().to_vec();
-    for _ in 0..MAX_LAYERS {
-        if layer.contains(&0) {
-            return false;
-        }
-        if in_path {
-            let separated = layer.iter().any(|byte| matches!(byte, b'/' | b'\\'));
-            if (separated && operator != Operator::Reserved) || is_dotted(&layer) {
-                return false;
-            }
-        }
-        let next = decode_leniently(&layer);
-        if next == layer {
-            return true;
-        }
-        layer = next;
-    }
-    // So many layers serve no honest purpose.
-    false
+    !any_layer(value, |layer| {
+        let separated = layer.iter().any(|byte| matches!(byte, b'/' | b'\\'));
+        layer.contains(&0) || (in_path && ((separated && operator != Operator::Reserved) || is_dotted(layer)))
+    })
 }
 
 fn has_dot_segment(path: &str) -> bool {
-    let mut layer = path.as_bytes().to_vec();
+    any_layer(path, is_dotted)
+}
+
+/// Whether any layer of percent-encoding is bad. So many layers that they are not looked through are, too:
+/// they serve no honest purpose.
+fn any_layer(text: &str, is_bad: impl Fn(&[u8]) -> bool) -> bool {
+    let mut layer = text.as_bytes().to_vec();
     for _ in 0..MAX_LAYERS {
-        if is_dotted(&layer) {
+        if is_bad(&layer) {
             return true;
         }
         let next = decode_leniently(&layer);
