@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{ParamHeader, SAFE_INTEGER};
@@ -176,26 +177,8 @@ impl Object<'_, '_> {
 }
 
 /// A key, borrowed where it holds no escapes.
-struct Key<'a>(Cow<'a, str>);
-
-impl<'a> serde::Deserialize<'a> for Key<'a> {
-    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'a> Visitor<'a> for Text {
-            type Value = Key<'a>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a property name")
-            }
-            fn visit_borrowed_str<E>(self, text: &'a str) -> Result<Key<'a>, E> {
-                Ok(Key(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Key<'a>, E> {
-                Ok(Key(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Text)
-    }
-}
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The value of one annotated parameter.
 struct Value;
