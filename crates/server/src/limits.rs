@@ -30,6 +30,10 @@ pub struct Limits {
     pub connections: usize,
     /// How long an HTTP client may take to send its headers, and again for its body. Default 30 s.
     pub read_timeout: Duration,
+    /// How long an HTTP client may read nothing of what is waiting to be written to it; its connection is
+    /// closed then. Default 30 s. For the connections of our own listener: whoever mounts the service
+    /// elsewhere has that server's.
+    pub write_timeout: Duration,
     /// How long an event stream stays silent before a comment keeps it alive; also how long a handler may
     /// be silent before its answer becomes an event stream. Default 15 s.
     pub keep_alive: Duration,
@@ -75,6 +79,7 @@ impl Default for Limits {
             concurrent_exchanges: 1_024,
             connections: 4_096,
             read_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
             keep_alive: Duration::from_secs(15),
             page_size: 1_000,
             listen_streams: 1_024,

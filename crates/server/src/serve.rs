@@ -4,6 +4,8 @@
 //! does), and knows nothing of MCP. Where to look next: `http.rs` for the options, `http/service.rs` for
 //! the way of one request.
 
+mod stall;
+
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
@@ -23,6 +25,7 @@ use tokio::time::timeout;
 use crate::http::{Body, Http, HttpService};
 use crate::limits::Limits;
 use crate::server::Server;
+use stall::Stall;
 
 /// Where a bound listener serves, unless the operator says otherwise.
 const DEFAULT_PATH: &str = "/mcp";
@@ -255,6 +258,7 @@ impl Acceptor {
     fn spawn(&self, stream: TcpStream, graceful: &GracefulShutdown, connections: &mut JoinSet<()>) {
         // Small answers are not to wait for more; where the option cannot be set, they do.
         let _ = stream.set_nodelay(true);
+        let stream = Stall::new(stream, self.limits.write_timeout);
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.read_timeout)

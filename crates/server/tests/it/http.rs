@@ -438,3 +438,22 @@ async fn slow_headers_do_not_hold_a_connection() {
     let text = String::from_utf8(rest).unwrap();
     assert!(text.is_empty() || text.starts_with("HTTP/1.1 408"), "{text}");
 }
+
+/// A client that asks for much and reads nothing holds its connection until the limit, not for ever.
+#[tokio::test]
+async fn a_client_that_does_not_read_is_let_go() {
+    let limits = Limits { connections: 1, write_timeout: Duration::from_millis(50), ..Limits::default() };
+    let server = Server::builder("test", "1.0.0")
+        .limits(limits)
+        .tool(Tool::new("much", async || "x".repeat(32 * 1024 * 1024)))
+        .build(())
+        .unwrap();
+    let serving = server.http().bind("127.0.0.1:0").await.unwrap();
+    let mut deaf = TcpStream::connect(serving.local_addr()).await.unwrap();
+    deaf.write_all(&wire(Post::tool("much", json!({})))).await.unwrap();
+    let mut next = TcpStream::connect(serving.local_addr()).await.unwrap();
+    next.write_all(&wire(Post::tool("nobody", json!({})))).await.unwrap();
+    let answered = tokio::time::timeout(Duration::from_secs(20), read_answer(&mut next)).await;
+    assert!(answered.unwrap().contains("nobody"));
+    drop(deaf);
+}
