@@ -240,11 +240,7 @@ fn usual_hint(kind: FailureKind) -> &'static str {
 impl From<ModelError> for AgentError {
     fn from(error: ModelError) -> Self {
         let kind = if error.is_configuration() { ErrorKind::Configuration } else { ErrorKind::ModelFailed };
-        let hint = error.hint().map(str::to_owned);
-        let mut message = error.to_string();
-        if let Some(stripped) = hint.as_deref().and_then(|hint| message.strip_suffix(hint)) {
-            message = stripped.trim_end_matches("; ").to_owned();
-        }
+        let (message, hint) = (error.cause().to_owned(), error.hint().map(str::to_owned));
         Self { kind, message, server: None, hint, source: Some(Box::new(error)) }
     }
 }

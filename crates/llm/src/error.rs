@@ -22,6 +22,8 @@ pub struct ModelError {
 pub(crate) enum Kind {
     /// What we were given cannot work: address, key, name.
     Configuration,
+    /// No model was named, and the endpoint does not say which it has.
+    Unnamed,
     /// Nothing was sent.
     Connect,
     Timeout,
@@ -72,6 +74,11 @@ impl ModelError {
         self.retry_after
     }
 
+    /// What went wrong, without what to do about it.
+    pub fn cause(&self) -> &str {
+        &self.message
+    }
+
     /// What to do next.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -79,7 +86,12 @@ impl ModelError {
 
     /// Address, key or name cannot work.
     pub fn is_configuration(&self) -> bool {
-        self.kind == Kind::Configuration
+        matches!(self.kind, Kind::Configuration | Kind::Unnamed)
+    }
+
+    /// No model was named, and the endpoint does not say which it has.
+    pub fn needs_model_name(&self) -> bool {
+        self.kind == Kind::Unnamed
     }
 
     /// The endpoint could not be reached; nothing was sent.

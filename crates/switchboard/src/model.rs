@@ -61,17 +61,13 @@ fn local_models_are_off() -> bool {
 /// What a model's error means for the program.
 pub(crate) fn failure(error: &ModelError) -> Failure {
     let exit = if error.is_configuration() { Exit::Usage } else { Exit::Model };
-    let text = error.to_string();
-    match error.hint() {
-        Some(hint) => {
-            let cause = text.strip_suffix(hint).map_or(text.as_str(), |cause| cause.trim_end_matches("; "));
-            // The library does not know the options.
-            let hint = match hint {
-                "name a model" => "name one with --model, and check the endpoint and that its server runs",
-                hint => hint,
-            };
-            Failure::new(exit, cause, hint)
+    let hint = match error.hint() {
+        // The library does not know the options.
+        _ if error.needs_model_name() => {
+            "name one with --model, and check the endpoint and that its server runs"
         }
-        None => Failure::new(exit, text, "check --model and --base-url, or try again"),
-    }
+        Some(hint) => hint,
+        None => "check --model and --base-url, or try again",
+    };
+    Failure::new(exit, error.cause(), hint)
 }

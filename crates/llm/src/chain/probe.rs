@@ -112,7 +112,7 @@ pub(super) async fn only_model(base_url: &Url, key: Option<&Secret>) -> Result<S
     }
     let failed = |why: String| {
         ModelError::new(
-            Kind::Configuration,
+            Kind::Unnamed,
             format!(
                 "no model was named, and {} does not say which it has: {why}",
                 base_url.host_str().unwrap_or("?")
