@@ -144,8 +144,9 @@ async fn read<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Result<T
     serde_json::from_slice(&body).map_err(|_| "its answer is no list of models".to_owned())
 }
 
-/// Lists hold models for other purposes too; their names say so.
+/// Lists hold models for other purposes too; their names say so. What would move a cursor is no name.
 fn can_chat(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    !["embed", "rerank", "whisper"].iter().any(|other| name.contains(other))
+    !name.contains(char::is_control)
+        && !["embed", "rerank", "whisper"].iter().any(|other| name.contains(other))
 }

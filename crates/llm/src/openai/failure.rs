@@ -52,7 +52,7 @@ impl Failure {
                 if failure.code.is_empty() {
                     failure.code = ["code", "type"]
                         .iter()
-                        .map(|name| members.get(*name).map(scalar).unwrap_or_default())
+                        .map(|name| shorten(&members.get(*name).map(scalar).unwrap_or_default()))
                         .find(|code| !code.is_empty())
                         .unwrap_or_default();
                 }

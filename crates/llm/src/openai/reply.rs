@@ -7,6 +7,7 @@ use std::collections::{HashSet, VecDeque};
 
 use super::ThinkingField;
 use super::calls::{CallAssembler, Fragment};
+use super::failure::shorten;
 use super::printed;
 use super::reader::malformed;
 use super::think::{Piece, ThinkSplitter};
@@ -189,7 +190,7 @@ impl Reply {
             return Finish::ContentFilter;
         }
         if announced == (calls == 0) {
-            let reason = if reason.is_empty() { "none".to_owned() } else { reason.clone() };
+            let reason = if reason.is_empty() { "none".to_owned() } else { shorten(&reason) };
             self.warn(Warning::FinishMismatch { reason });
         }
         match reason.as_str() {
