@@ -40,7 +40,8 @@ fn write(result: &str) -> Result<(), Failure> {
     }
 }
 
-fn printable(text: &str) -> String {
+/// A text of several lines in which nothing else moves the cursor.
+pub(crate) fn printable(text: &str) -> String {
     text.split('\n')
         .map(|line| line.split('\t').map(visible).collect::<Vec<_>>().join("\t"))
         .collect::<Vec<_>>()

@@ -1,6 +1,7 @@
 //! What a person sees on stderr: errors, notes, warnings, log lines and progress bars, never over each other.
 //!
-//! Nothing here writes to stdout; that is `output`. Whatever comes from a peer is made visible before it gets here.
+//! Nothing here writes to stdout; that is `output`. Whatever comes from a peer is made visible before it gets
+//! here; what is in an error or a note all the same cannot move the cursor.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::builder::styling::{AnsiColor, Color, Style};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use tracing_subscriber::fmt::MakeWriter;
+
+use crate::output::printable;
 
 /// Stderr, shared by everything that writes to it. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -94,27 +97,27 @@ impl Screen {
 
     /// Something that the person should know.
     pub(crate) fn note(&self, text: &str) {
-        self.line(&self.paint(DIM, text));
+        self.line(&self.paint(DIM, &printable(text)));
     }
 
     /// Something that the person should look at.
     pub(crate) fn warning(&self, text: &str) {
-        self.line(&format!("{} {text}", self.paint(YELLOW, "warning:")));
+        self.line(&format!("{} {}", self.paint(YELLOW, "warning:"), printable(text)));
     }
 
     /// Why the program ends.
     pub(crate) fn error(&self, text: &str) {
-        self.line(&format!("{} {text}", self.paint(RED, "error:")));
+        self.line(&format!("{} {}", self.paint(RED, "error:"), printable(text)));
     }
 
     /// What to do about it.
     pub(crate) fn hint(&self, text: &str) {
-        self.line(&format!("{} {text}", self.paint(CYAN, "hint:")));
+        self.line(&format!("{} {}", self.paint(CYAN, "hint:"), printable(text)));
     }
 
     /// A line with a label in front, such as a stage or a direction.
     pub(crate) fn labelled(&self, label: &str, text: &str) {
-        self.line(&format!("{} {text}", self.paint(CYAN, label)));
+        self.line(&format!("{} {}", self.paint(CYAN, label), printable(text)));
     }
 
     /// Bold, where that can be shown.

@@ -134,6 +134,15 @@ fn a_tool_error_is_5() {
 }
 
 #[test]
+fn the_words_of_a_failed_tool_cannot_move_the_cursor() {
+    let url = canned::serve(|_| (400, json!({ "reason": "\u{1b}[2Jgone\u{202e}\r" }).to_string()));
+    let place = r#"{"location": "Paris"}"#;
+    let ran = run(&["tools", "call", "get_weather", place, "--demo", "--yes", "--city-api", &url]).expect(5);
+    assert!(ran.stderr.contains(r"\u{1b}[2Jgone\u{202e}"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}', '\r']), "{:?}", ran.stderr);
+}
+
+#[test]
 fn help_and_version_are_no_failure() {
     assert!(run(&["--version"]).expect(0).stdout.starts_with("switchboard "));
     for command in ["run", "tools", "inspect", "demo"] {
