@@ -127,7 +127,7 @@ impl Masker {
 
     fn text(&self, text: &mut String) {
         // A tool's answer is often JSON inside a text.
-        if text.starts_with(['{', '['])
+        if text.trim_start().starts_with(['{', '['])
             && let Ok(value) = serde_json::from_str::<Value>(text)
         {
             let mut masked = value.clone();
@@ -157,7 +157,8 @@ fn is_secret_name(name: &str) -> bool {
 
 /// Masks words that look like keys, and the word after `Bearer`.
 fn mask_words(text: &mut String) {
-    if !text.contains("earer ") && !KEY_PREFIXES.iter().any(|prefix| text.contains(prefix)) {
+    let names_bearer = text.as_bytes().windows(6).any(|word| word.eq_ignore_ascii_case(b"bearer"));
+    if !names_bearer && !KEY_PREFIXES.iter().any(|prefix| text.contains(prefix)) {
         return;
     }
     let is_word = |character: char| character.is_ascii_alphanumeric() || "-_.~+/=".contains(character);
