@@ -115,13 +115,6 @@ impl Journal {
         }
     }
 
-    /// Records a message of the wire. [`tap`](Self::tap) does so for a client.
-    pub fn wire(&self, server: &ServerName, direction: WireDirection, bytes: &[u8]) {
-        let message = serde_json::from_slice(bytes)
-            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()));
-        self.record(Event::Execution(Execution::Wire { server: server.clone(), direction, message }));
-    }
-
     /// A tap that records the messages of one server, for `ClientBuilder::on_wire`.
     pub fn tap(&self, server: ServerName) -> impl Fn(WireMessage<'_>) + Send + Sync + 'static {
         let journal = self.clone();
@@ -130,7 +123,9 @@ impl Journal {
                 Direction::Sent => WireDirection::Sent,
                 Direction::Received => WireDirection::Received,
             };
-            journal.wire(&server, direction, message.bytes);
+            let message = serde_json::from_slice(message.bytes)
+                .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(message.bytes).into_owned()));
+            journal.record(Execution::Wire { server: server.clone(), direction, message });
         }
     }
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use switchboard_agent::journal::{Discovery, Journal, WireDirection};
+use switchboard_agent::journal::{Discovery, Journal};
 use switchboard_agent::policy::{Mode, Policy};
 use switchboard_agent::{Agent, Interrupt, Limits, Selector, ServerName};
-use switchboard_client::{Client, Direction};
+use switchboard_client::Client;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -254,10 +254,7 @@ impl Run<'_> {
         let name = spec.name.as_str();
         let mut builder = connect::builder().server_name(name);
         if options.verbose || options.trace.is_some() {
-            let (journal, server) = ((*journal).clone(), spec.name.clone());
-            builder = builder.on_wire(move |message| {
-                journal.wire(&server, direction(message.direction), message.bytes);
-            });
+            builder = builder.on_wire(journal.tap(spec.name.clone()));
         }
         if options.consent.is_some_and(ConsentArgs::takes_questions) {
             builder = Desk::new(&spec.name, journal, screen).open(builder);
@@ -272,13 +269,6 @@ fn demo_spec(named: &demo::Named) -> Result<ServerSpec, Failure> {
     let url = named.url.parse().map_err(|error: url::ParseError| broken(error.to_string()))?;
     let name = ServerName::new(named.name).map_err(|error| broken(error.to_string()))?;
     Ok(ServerSpec { name, target: Target::Http(url) })
-}
-
-fn direction(direction: Direction) -> WireDirection {
-    match direction {
-        Direction::Sent => WireDirection::Sent,
-        Direction::Received => WireDirection::Received,
-    }
 }
 
 fn journal(options: &Options<'_>, screen: &Screen) -> Result<Journal, Failure> {
