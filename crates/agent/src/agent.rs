@@ -25,7 +25,6 @@ use crate::exposure::Exposure;
 use crate::journal::{Integration, Journal, Selection};
 use crate::limits::Limits;
 use crate::name::{CallId, ServerName};
-use crate::outcome::ToolOutcome;
 use crate::policy::{Gate, Proposal, RunGrants};
 use crate::selector::{Selected, Selector};
 use crate::turn::{Conversation, Output, Step, Turn};
@@ -194,13 +193,7 @@ impl Agent {
             outcome = made => outcome?,
             () = self.interrupt.triggered() => return Err(interrupted()),
         };
-        match (AgentError::of_outcome(server, tool, &outcome), outcome) {
-            (None, ToolOutcome::Result(result)) => Ok(*result),
-            (Some(error), _) => Err(error),
-            (None, ToolOutcome::Failed(failure)) => {
-                Err(AgentError::new(ErrorKind::ToolFailed, failure.message))
-            }
-        }
+        AgentError::unless_result((server, tool), &outcome).cloned()
     }
 
     fn record(&self, turn: &mut Turn) {

@@ -7,12 +7,13 @@ use std::fmt;
 
 use serde::Serialize;
 use switchboard_llm::ModelError;
+use switchboard_protocol::model::tool::CallToolResult;
 
 use crate::name::ServerName;
 use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
 use crate::policy::{Denial, DenialReason, UnmatchedRule};
 use crate::turn::StopReason;
-use crate::{integrate, limits::Limits};
+use crate::{integrate, integration, limits::Limits};
 
 /// How a server speaks of a fault of its own whose cause it keeps to its log.
 const INTERNAL: &str = "internal error, reference ";
@@ -111,17 +112,20 @@ impl AgentError {
         self
     }
 
-    /// Why there is no result of a call, or what the tool said when it failed. `None` if it succeeded.
-    pub(crate) fn of_outcome(server: &ServerName, tool: &str, outcome: &ToolOutcome) -> Option<Self> {
+    /// The result of a call.
+    ///
+    /// # Errors
+    /// Why there is none, or what the tool said when it failed.
+    pub(crate) fn unless_result<'a>(
+        (server, tool): (&ServerName, &str),
+        outcome: &'a ToolOutcome,
+    ) -> Result<&'a CallToolResult, Self> {
         let tool = crate::visible::line(tool);
-        let said = || {
-            let limits = Limits::default();
-            integrate(outcome, &Limits { result_bytes: limits.error_bytes, ..limits }).text
-        };
+        let limits = Limits::default();
         let error = match outcome {
-            ToolOutcome::Result(result) if !result.is_error() => return None,
-            ToolOutcome::Result(_) => {
-                let said = said().trim_start_matches("The tool reported an error:\n").to_owned();
+            ToolOutcome::Result(result) if !result.is_error() => return Ok(result),
+            ToolOutcome::Result(result) => {
+                let said = integration::said(result, limits.error_bytes);
                 let hint = if said.contains(INTERNAL) {
                     LOOK_INTO_THE_LOG
                 } else {
@@ -130,15 +134,16 @@ impl AgentError {
                 Self::new(ErrorKind::ToolFailed, format!("{server}/{tool} failed: {said}")).hint(hint)
             }
             ToolOutcome::Failed(failure) => {
-                let error = Self::new(kind_of(failure), format!("{server}/{tool}: {}", said()));
-                match &failure.hint {
-                    Some(hint) => error.hint(hint),
-                    None if failure.message.contains(INTERNAL) => error.hint(LOOK_INTO_THE_LOG),
-                    None => error.hint(usual_hint(failure.kind)),
-                }
+                let said = integrate(outcome, &limits).text;
+                let error = Self::new(kind_of(failure), format!("{server}/{tool}: {said}"));
+                error.hint(if failure.message.contains(INTERNAL) {
+                    LOOK_INTO_THE_LOG
+                } else {
+                    usual_hint(failure.kind)
+                })
             }
         };
-        Some(error.at(server))
+        Err(error.at(server))
     }
 
     /// What kind of failure.

@@ -15,6 +15,8 @@ use crate::limits::Limits;
 use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
 use crate::visible;
 
+const NO_DETAILS: &str = "The tool reported an error and gave no details.";
+
 /// What the model reads as the answer to its call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolMessage {
@@ -43,7 +45,7 @@ pub fn integrate(outcome: &ToolOutcome, limits: &Limits) -> ToolMessage {
         ToolOutcome::Result(result) if result.is_error() => {
             let body = body(result);
             let text = if body.is_empty() {
-                "The tool reported an error and gave no details.".to_owned()
+                NO_DETAILS.to_owned()
             } else {
                 format!("The tool reported an error:\n{body}")
             };
@@ -61,6 +63,13 @@ pub fn integrate(outcome: &ToolOutcome, limits: &Limits) -> ToolMessage {
 fn message(text: &str, bytes: usize, failed: bool) -> ToolMessage {
     let (text, left_out_bytes) = budget::fit(text, bytes);
     ToolMessage { text, left_out_bytes, failed }
+}
+
+/// What a tool said when it failed, for a person; a placeholder if it said nothing.
+pub(crate) fn said(result: &CallToolResult, bytes: usize) -> String {
+    let body = body(result);
+    let text = if body.is_empty() { NO_DETAILS } else { &body };
+    budget::fit(text, bytes).0
 }
 
 /// All blocks in their order, then the structured content, unless a text says the same.

@@ -27,8 +27,6 @@ pub struct CallFailure {
     pub message: String,
     /// Whether the tool may have done its work all the same.
     pub maybe_executed: bool,
-    /// What to do next, if known.
-    pub hint: Option<String>,
 }
 
 /// The ways to have no answer of a tool.
@@ -60,20 +58,13 @@ pub enum FailureKind {
 impl CallFailure {
     /// A failure of which nothing more is known.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), maybe_executed: false, hint: None }
+        Self { kind, message: message.into(), maybe_executed: false }
     }
 
     /// Says that the tool may have done its work all the same.
     #[must_use]
     pub fn maybe_executed(mut self, maybe: bool) -> Self {
         self.maybe_executed = maybe;
-        self
-    }
-
-    /// Says what to do next.
-    #[must_use]
-    pub fn with_hint(mut self, hint: Option<String>) -> Self {
-        self.hint = hint;
         self
     }
 }

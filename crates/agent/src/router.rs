@@ -26,7 +26,6 @@ use self::schema::{Kind, Parameter};
 use crate::answer::{CallRecord, CallStatus};
 use crate::error::{AgentError, ErrorKind};
 use crate::name::ServerName;
-use crate::outcome::ToolOutcome;
 use crate::render;
 use crate::selector::{Selected, Selector};
 use crate::turn::Step;
@@ -297,17 +296,10 @@ fn missing_arguments(candidate: &Candidate<'_>) -> AgentError {
 fn conclude(step: &Step, call: &CallRecord) -> Result<Vec<Selected>, AgentError> {
     let text = match (&call.status, &call.tool) {
         (CallStatus::Made(outcome), Some((server, tool))) => {
-            if let Some(error) = AgentError::of_outcome(server, tool, outcome) {
-                return Err(error);
-            }
-            match &**outcome {
-                ToolOutcome::Result(result) => {
-                    let exposed = step.exposure.by_origin(server, tool);
-                    let schema = exposed.and_then(|exposed| exposed.tool().output_schema.as_deref());
-                    render::answer(result, &step.question, schema)
-                }
-                ToolOutcome::Failed(failure) => failure.message.clone(),
-            }
+            let result = AgentError::unless_result((server, tool), outcome)?;
+            let exposed = step.exposure.by_origin(server, tool);
+            let schema = exposed.and_then(|exposed| exposed.tool().output_schema.as_deref());
+            render::answer(result, &step.question, schema)
         }
         (CallStatus::Denied(denial), _) => return Err(denial.clone().into()),
         _ => {

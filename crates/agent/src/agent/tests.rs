@@ -14,7 +14,7 @@ use tokio::sync::{Barrier, Notify};
 use super::*;
 use crate::exposure::Declared;
 use crate::journal::{Entry, Event, Memory};
-use crate::outcome::{CallFailure, FailureKind};
+use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
 use crate::policy::{
     Approval, Choice, Consent, ConsentReply, Listing, Mode, Policy, ProgressSink, Upstream, UpstreamError,
 };
