@@ -331,7 +331,7 @@ fn page(tool: &ExposedTool) -> String {
 
 /// What the server says that the tool does to the world.
 fn claims(tool: &Tool) -> String {
-    let Some(hints) = &tool.annotations else { return "nothing about what it does to the world".to_owned() };
+    let hints = tool.annotations.clone().unwrap_or_default();
     let said = [
         (hints.read_only_hint, "read-only", "changes something"),
         (hints.destructive_hint, "may destroy", "destroys nothing"),
@@ -340,5 +340,8 @@ fn claims(tool: &Tool) -> String {
     ];
     let said: Vec<&str> =
         said.iter().filter_map(|(hint, yes, no)| hint.map(|hint| if hint { *yes } else { *no })).collect();
+    if said.is_empty() {
+        return "nothing about what it does to the world".to_owned();
+    }
     format!("{} (says the server, unverified)", said.join(", "))
 }
