@@ -22,6 +22,9 @@ use crate::name::ServerName;
 
 pub use self::names::{MAX_TOOL_NAME, exposed_name};
 
+/// The longest name that a tool may have on its server, in characters [spec: server/tools, tool names].
+const LONGEST_OWN_NAME: usize = 128;
+
 /// What one server declares.
 #[derive(Clone, Debug, Default)]
 pub struct Declared {
@@ -50,6 +53,16 @@ pub struct Exposure {
     by_name: HashMap<String, usize>,
     left_out: Vec<LeftOut>,
     unchecked: Vec<LeftOut>,
+    failed: Vec<FailedServer>,
+}
+
+/// A server that did not list its tools, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedServer {
+    /// Which.
+    pub server: ServerName,
+    /// Why, and what to do.
+    pub message: String,
 }
 
 /// A tool as the host knows it and as a model sees it.
@@ -68,7 +81,7 @@ pub struct ExposedTool {
 pub struct LeftOut {
     /// Whose it is.
     pub server: ServerName,
-    /// The tool's own name.
+    /// The tool's own name, cut after 128 characters.
     pub tool: String,
     /// Why.
     pub reason: String,
@@ -103,6 +116,11 @@ impl Exposure {
     }
 
     fn add(&mut self, server: &ServerName, tool: Tool) {
+        if tool.name.chars().nth(LONGEST_OWN_NAME).is_some() {
+            let reason = format!("its name is longer than {LONGEST_OWN_NAME} characters");
+            self.leave_out(server, tool.name, reason);
+            return;
+        }
         let name = exposed_name(server.as_str(), &tool.name);
         if let Some(other) = self.by_name.get(&name).map(|at| &self.tools[*at]) {
             let reason =
@@ -120,7 +138,12 @@ impl Exposure {
         }
     }
 
-    fn leave_out(&mut self, server: &ServerName, tool: String, reason: String) {
+    /// A long name is cut: it is only named, and may be as long as a message.
+    fn leave_out(&mut self, server: &ServerName, mut tool: String, reason: String) {
+        if let Some((end, _)) = tool.char_indices().nth(LONGEST_OWN_NAME) {
+            tool.truncate(end);
+            tool.push('…');
+        }
         self.left_out.push(LeftOut { server: server.clone(), tool, reason });
     }
 
@@ -138,6 +161,16 @@ impl Exposure {
     /// a dialect that is not supported. Their servers check them.
     pub fn unchecked(&self) -> &[LeftOut] {
         &self.unchecked
+    }
+
+    /// The servers that did not list their tools. The others go on without them.
+    pub fn failed_servers(&self) -> &[FailedServer] {
+        &self.failed
+    }
+
+    pub(crate) fn without(mut self, failed: Vec<FailedServer>) -> Self {
+        self.failed = failed;
+        self
     }
 
     /// The tool that a model calls `name`.

@@ -198,7 +198,7 @@ impl Denial {
 
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (server, tool) = (&self.server, crate::visible::line(&self.tool));
+        let (server, tool) = (&self.server, crate::visible::name(&self.tool));
         match self.reason {
             DenialReason::Rule => write!(f, "{server}/{tool} is forbidden by {}", self.rule),
             DenialReason::Person => write!(f, "{server}/{tool} was declined"),

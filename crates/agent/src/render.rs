@@ -1,8 +1,8 @@
 //! Lays out results for people: structured content as aligned text, what was asked for first.
 //!
 //! Nothing is computed, with one exception: fields that hold Unix time by their name are shown as ISO 8601 in UTC,
-//! which means the same everywhere. Nothing is left out, except in the answer to a question, which says how much. Text of a server cannot move the cursor or
-//! hide itself. Where to look next: `render/node.rs` for how structured content is read, `render/table.rs` for
+//! which means the same everywhere. Nothing is left out, except in the answer to a question, and behind the longest
+//! text, which is said. Text of a server cannot move the cursor or hide itself. Where to look next: `render/node.rs` for how structured content is read, `render/table.rs` for
 //! the columns, `render/unit.rs` for units.
 
 mod node;
@@ -10,7 +10,7 @@ mod table;
 mod time;
 mod unit;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -24,6 +24,24 @@ use crate::{integration, limits::Limits};
 
 /// A result with at most this many names of fields is shown whole, whatever was asked.
 const FEW_FIELDS: usize = 6;
+
+/// The longest text of a result, in bytes. What is over is left out with a note.
+pub(crate) const LONGEST_TEXT: usize = 64 * 1024;
+
+/// The most fields that a question is compared with.
+const MOST_FIELDS: usize = 10_000;
+
+/// The most fields that get a line of their own.
+const MOST_LINES: usize = 40;
+
+/// The most characters of the name of a field or a place in a line.
+const NAME_CHARS: usize = 60;
+
+/// The most characters of what a server says about a field.
+const SAID_CHARS: usize = 500;
+
+/// The most bytes of a name that are compared with a question.
+const NAME_BYTES: usize = 256;
 
 /// The deepest level of a schema in which the description of a field is looked for.
 const SCHEMA_DEPTH: usize = 12;
@@ -48,9 +66,20 @@ const SCHEMA_DEPTH: usize = 12;
 #[must_use]
 pub fn result(result: &CallToolResult) -> String {
     match structured(result) {
-        Some(node) => table::lay_out(&node),
-        None => text(result),
+        Some(node) => cut(table::lay_out(&node)),
+        None => cut(text(result)),
     }
+}
+
+/// The text as far as it fits, whole lines if there are any, and a note about the rest.
+fn cut(mut text: String) -> String {
+    if text.len() > LONGEST_TEXT {
+        let end = text.floor_char_boundary(LONGEST_TEXT);
+        let end = text[..end].rfind('\n').filter(|at| *at > end / 2).unwrap_or(end);
+        text.truncate(end);
+        text.push_str("\n(the rest is left out; --json shows all)");
+    }
+    text
 }
 
 /// The result as text for a person who asked `question`: the fields that it speaks of in one line each, then those
@@ -58,19 +87,22 @@ pub fn result(result: &CallToolResult) -> String {
 /// shown whole. `output_schema` is where the units of fields are described.
 #[must_use]
 pub(crate) fn answer(result: &CallToolResult, question: &str, output_schema: Option<&RawValue>) -> String {
-    let Some(node) = structured(result) else { return text(result) };
+    let Some(node) = structured(result) else { return cut(text(result)) };
+    let all = names(&node);
+    if all.len() > MOST_FIELDS {
+        return cut(table::lay_out(&node));
+    }
     let schema = output_schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
     let asked = Asked::read(&node, question);
     if asked.fields.is_empty() {
-        return table::lay_out(&node);
+        return cut(table::lay_out(&node));
     }
     let mut parts = vec![asked.lines(schema.as_ref()).join("\n")];
-    let all = names(&node);
     let pruned = node.keep(&|path, name| asked.is_related(path, name));
     let related = if all.len() <= FEW_FIELDS { Some(&node) } else { pruned.as_ref() };
     let shown = related.map(names).unwrap_or_default();
     // What the lines say already is not said again.
-    if let Some(related) = related.filter(|_| shown.len() > asked.fields.len()) {
+    if let Some(related) = related.filter(|_| shown.len() > asked.fields.len().min(MOST_LINES)) {
         parts.push(table::lay_out(related));
     }
     match all.len() - shown.len() {
@@ -78,7 +110,7 @@ pub(crate) fn answer(result: &CallToolResult, question: &str, output_schema: Opt
         1 => parts.push("(1 more field; --json shows all)".to_owned()),
         more => parts.push(format!("({more} more fields; --json shows all)")),
     }
-    parts.join("\n\n")
+    cut(parts.join("\n\n"))
 }
 
 /// The names of all fields, each once.
@@ -158,8 +190,9 @@ impl<'a> Asked<'a> {
         let terms = words::terms(question);
         let mut fields: Vec<Field<'_>> = Vec::new();
         let mut best = 0;
+        let mut index: HashMap<&str, usize> = HashMap::new();
         node.leaves(&mut Vec::new(), &mut |path, name, value| {
-            let own = words::terms(name);
+            let own = words::terms(head(name));
             // Every word of the field's name is asked for; more of them make a better field.
             if own.is_empty() || !own.iter().all(|term| terms.contains(term)) || own.len() < best {
                 return;
@@ -167,11 +200,15 @@ impl<'a> Asked<'a> {
             if own.len() > best {
                 best = own.len();
                 fields.clear();
+                index.clear();
             }
             let place = (path.to_vec(), value.to_owned());
-            match fields.iter_mut().find(|field| field.name == name) {
+            match index.get(name).and_then(|at| fields.get_mut(*at)) {
                 Some(field) => field.values.push(place),
-                None => fields.push(Field { name, values: vec![place] }),
+                None => {
+                    index.insert(name, fields.len());
+                    fields.push(Field { name, values: vec![place] });
+                }
             }
         });
         let mut asked = Self { terms, fields: Vec::new(), somewhere: false };
@@ -190,7 +227,7 @@ impl<'a> Asked<'a> {
     }
 
     fn names(&self, text: &str) -> bool {
-        words::terms(text).iter().any(|term| self.terms.contains(term))
+        words::terms(head(text)).iter().any(|term| self.terms.contains(term))
     }
 
     /// Whether a field has to do with the question: a word of its name is asked for, where it is asked for.
@@ -200,19 +237,29 @@ impl<'a> Asked<'a> {
 
     /// One line for each field.
     fn lines(&self, schema: Option<&Value>) -> Vec<String> {
-        self.fields.iter().map(|field| line(field, schema)).collect()
+        self.fields.iter().take(MOST_LINES).map(|field| line(field, schema)).collect()
     }
+}
+
+/// As much of a name as is compared.
+fn head(name: &str) -> &str {
+    &name[..name.floor_char_boundary(NAME_BYTES)]
 }
 
 fn line(field: &Field<'_>, schema: Option<&Value>) -> String {
     let description = schema.and_then(|schema| description(schema, field.name, SCHEMA_DEPTH));
     let unit =
         description.and_then(unit::of).filter(|_| field.values.iter().all(|(_, value)| is_number(value)));
+    let mut room = LONGEST_TEXT;
     let values: Vec<String> = field
         .values
         .iter()
+        .map_while(|value| {
+            room = room.checked_sub(value.1.len() + 1)?;
+            Some(value)
+        })
         .map(|(path, value)| {
-            let place: Vec<String> = path.iter().map(|step| visible::line(step)).collect();
+            let place: Vec<String> = path.iter().map(|step| visible::short(step, NAME_CHARS)).collect();
             let value = unit.map_or_else(|| value.clone(), |unit| format!("{value} {unit}"));
             if place.is_empty() { value } else { format!("{} {value}", place.join(" / ")) }
         })
@@ -220,8 +267,8 @@ fn line(field: &Field<'_>, schema: Option<&Value>) -> String {
     // Without a unit, what the server says about the field is all that there is to say.
     let said = description
         .filter(|_| unit.is_none())
-        .map(|text| format!(" ({})", visible::line(text.trim_end_matches('.'))));
-    format!("{}: {}{}", visible::line(field.name), values.join(", "), said.unwrap_or_default())
+        .map(|text| format!(" ({})", visible::short(text.trim_end_matches('.'), SAID_CHARS)));
+    format!("{}: {}{}", visible::short(field.name, NAME_CHARS), values.join(", "), said.unwrap_or_default())
 }
 
 fn is_number(shown: &str) -> bool {

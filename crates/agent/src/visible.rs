@@ -44,6 +44,9 @@ const INVISIBLE: &[(u32, u32)] = &[
     (0xe0000, 0x10_ffff),
 ];
 
+/// Makes the symbol before it an emoji.
+const EMOJI_MARK: char = '\u{fe0f}';
+
 /// Whether a character shows nothing by itself. The plain space is not one of them.
 #[must_use]
 pub fn is_invisible(character: char) -> bool {
@@ -74,6 +77,95 @@ pub fn quoted(text: &str, chars: usize) -> String {
         push(&mut out, character);
     }
     out.push('"');
+    out
+}
+
+/// A text of several lines in which only line ends and tabulators move the cursor: every other invisible character is
+/// written as `\u{…}`, except that an odd space is a plain one, and that a symbol keeps the mark that makes it an
+/// emoji. Backslashes stay as they are, so a text that went through here once goes through here unchanged.
+///
+/// ```
+/// use switchboard_agent::visible;
+///
+/// assert_eq!(visible::text("21\u{a0}°C\n\u{1b}[2J\u{200b}"), "21 °C\n\\u{1b}[2J\\u{200b}");
+/// ```
+#[must_use]
+pub fn text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut before = ' ';
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => out.push(character),
+            '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => out.push(' '),
+            EMOJI_MARK if !before.is_ascii() && !is_invisible(before) => out.push(character),
+            other if is_invisible(other) => push(&mut out, other),
+            other => out.push(other),
+        }
+        before = character;
+    }
+    out
+}
+
+/// One line of JSON, still the same JSON, with invisible characters as `\uXXXX`.
+#[must_use]
+pub fn json_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    text.chars().for_each(|character| push_json(&mut out, character));
+    out
+}
+
+/// Like [`line()`], in quotation marks if it begins or ends with a space, which nobody would see, or if it is empty.
+#[must_use]
+pub fn name(text: &str) -> String {
+    let shown = line(text);
+    if text.is_empty() || text.starts_with(' ') || text.ends_with(' ') {
+        format!("\"{shown}\"")
+    } else {
+        shown
+    }
+}
+
+/// Like [`line()`], cut to `chars` characters with a mark that says so.
+#[must_use]
+pub fn short(text: &str, chars: usize) -> String {
+    let mut out = String::new();
+    for (index, character) in text.chars().take(chars).enumerate() {
+        // What is visible of a character can be wider than the character.
+        if index + 1 == chars && text.chars().nth(chars).is_some() {
+            out.push('…');
+            break;
+        }
+        push(&mut out, character);
+    }
+    out
+}
+
+/// The text as one word of a command line, to be copied into a shell.
+///
+/// ```
+/// use switchboard_agent::visible;
+///
+/// assert_eq!(visible::argument("city/get_weather"), "city/get_weather");
+/// assert_eq!(visible::argument("evil/a; b's"), r"'evil/a; b'\''s'");
+/// ```
+#[must_use]
+pub fn argument(text: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "_-./:@%+=,".contains(character);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    let shown: String =
+        text.chars().map(|character| if is_invisible(character) { '\u{fffd}' } else { character }).collect();
+    format!("'{}'", shown.replace('\'', r"'\''"))
+}
+
+/// The text with spaces behind it up to `chars` characters. `format!` cannot do this for any width.
+#[must_use]
+pub fn padded(text: &str, chars: usize) -> String {
+    let missing = chars.saturating_sub(text.chars().count());
+    let mut out = String::with_capacity(text.len() + missing);
+    out.push_str(text);
+    out.extend(std::iter::repeat_n(' ', missing));
     out
 }
 
@@ -209,5 +301,39 @@ mod tests {
         assert_eq!(line("a\u{1b}[31mb"), "a\\u{1b}[31mb");
         assert_eq!(line("\\u{1b}"), "\\\\u{1b}");
         assert_eq!(quoted("abc\n", 3), "\"abc…\"");
+    }
+
+    #[test]
+    fn a_text_keeps_its_lines_and_hides_nothing() {
+        for (said, shown) in [
+            ("a\n\tb", "a\n\tb"),
+            ("\u{1b}]0;x\u{7}\u{9b}2J\u{8}", "\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{8}"),
+            ("\u{202e}\u{2066}\u{61c}", "\\u{202e}\\u{2066}\\u{61c}"),
+            ("a\u{200b}b\u{e0041}", "a\\u{200b}b\\u{e0041}"),
+            ("☀\u{fe0f}", "☀\u{fe0f}"),
+            ("☀\u{fe0f}\u{fe0f}", "☀\u{fe0f}\\u{fe0f}"),
+            ("a\u{fe0f}", "a\\u{fe0f}"),
+            ("21.2\u{202f}°C", "21.2 °C"),
+            ("\\d", "\\d"),
+        ] {
+            assert_eq!(text(said), shown, "{said:?}");
+            assert_eq!(text(&text(said)), shown, "{said:?} twice");
+        }
+    }
+
+    #[test]
+    fn names_that_differ_look_different() {
+        for (given, shown) in
+            [("t", "t"), ("t ", "\"t \""), (" t", "\" t\""), ("", "\"\""), ("t\n", "t\\u{a}")]
+        {
+            assert_eq!(name(given), shown);
+        }
+    }
+
+    #[test]
+    fn columns_of_any_width_are_filled() {
+        assert_eq!(padded("é", 3), "é  ");
+        assert_eq!(padded("", 70_000).len(), 70_000);
+        assert_eq!((short("abc", 3), short("abcd", 3)), ("abc".to_owned(), "ab…".to_owned()));
     }
 }

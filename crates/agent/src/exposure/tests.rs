@@ -116,3 +116,17 @@ fn a_change_of_anything_visible_changes_the_digest() {
     }
     assert_eq!(digest(base), digest(base));
 }
+
+#[test]
+fn a_tool_with_a_name_longer_than_any_may_be_is_left_out_and_named_shortly() {
+    let tool = |length: usize| {
+        format!(r#"{{"name": "{}", "inputSchema": {{"type": "object"}}}}"#, "é".repeat(length))
+    };
+    let exposure = compile(&format!("[{},{},{}]", tool(128), tool(129), tool(70_000)));
+    assert_eq!(exposure.tools().len(), 1);
+    for left_out in exposure.left_out() {
+        assert_eq!(left_out.tool.chars().count(), 129, "{}", left_out.reason);
+        assert_eq!(left_out.reason, "its name is longer than 128 characters");
+    }
+    assert_eq!(exposure.left_out().len(), 2);
+}

@@ -117,7 +117,7 @@ impl Approval {
             let _ = writeln!(out, "  {label:<10} {text}");
         };
         row("server", server.as_str());
-        row("tool", &visible::line(&tool.name));
+        row("tool", &visible::name(&tool.name));
         if let Some(title) = tool.title.as_deref().filter(|title| !title.is_empty()) {
             row("title", &visible::line(title));
         }

@@ -1,5 +1,11 @@
 //! Columns: objects of objects as a table, lists of objects as a table, everything else as an outline.
+//!
+//! Whatever a server sends, the text and the work for it stay bounded: names and values are cut where they would widen
+//! a column, and nothing is laid out behind the longest text.
 
+use std::collections::{HashMap, HashSet};
+
+use super::LONGEST_TEXT;
 use super::node::Node;
 use crate::visible;
 
@@ -12,17 +18,46 @@ const WIDEST: usize = 160;
 /// The most members of an object or items of a list that make a table's columns.
 const MOST_COLUMNS: usize = 12;
 
-/// The value on as many lines as it takes.
+/// The most rows of a table: more would not fit into the longest text anyway.
+const MOST_ROWS: usize = 20_000;
+
+/// The widest column of names in an outline, in characters. A longer name is cut.
+const WIDEST_NAME: usize = 60;
+
+/// The value on as many lines as it takes, as far as they fit into the longest text.
 pub(super) fn lay_out(node: &Node) -> String {
-    let mut lines = Vec::new();
+    let mut lines = Lines::default();
     outline(node, 0, &mut lines);
-    lines.join("\n")
+    lines.lines.join("\n")
 }
 
-fn outline(node: &Node, indent: usize, lines: &mut Vec<String>) {
+/// Lines of a text that does not grow far beyond the longest one; what is over is left to `super::cut`.
+#[derive(Default)]
+struct Lines {
+    lines: Vec<String>,
+    bytes: usize,
+}
+
+impl Lines {
+    fn push(&mut self, line: String) {
+        if !self.are_full() {
+            self.bytes += line.len() + 1;
+            self.lines.push(line);
+        }
+    }
+
+    fn are_full(&self) -> bool {
+        self.bytes > LONGEST_TEXT
+    }
+}
+
+fn outline(node: &Node, indent: usize, lines: &mut Lines) {
+    if lines.are_full() {
+        return;
+    }
     let margin = " ".repeat(indent);
     if let Some(table) = matrix(node).or_else(|| records(node)) {
-        lines.extend(table.into_iter().map(|line| format!("{margin}{line}")));
+        table.iter().for_each(|line| lines.push(format!("{margin}{line}")));
         return;
     }
     match node {
@@ -41,13 +76,17 @@ fn outline(node: &Node, indent: usize, lines: &mut Vec<String>) {
             }
         }
         Node::Map(members) => {
-            let shown = |name: &str| visible::line(name);
+            let shown = |name: &str| visible::short(name, WIDEST_NAME);
             let scalars = members.iter().filter(|(_, member)| matches!(member, Node::Scalar(_)));
             let width = scalars.map(|(name, _)| shown(name).chars().count()).max().unwrap_or(0);
             for (name, member) in members {
                 match member {
                     Node::Scalar(scalar) => {
-                        lines.push(format!("{margin}{:<width$}  {}", shown(name), scalar.show(name)));
+                        lines.push(format!(
+                            "{margin}{}  {}",
+                            visible::padded(&shown(name), width),
+                            scalar.show(name)
+                        ));
                     }
                     nested => {
                         lines.push(format!("{margin}{}", shown(name)));
@@ -59,23 +98,28 @@ fn outline(node: &Node, indent: usize, lines: &mut Vec<String>) {
     }
 }
 
-type Row<'a> = (&'a str, &'a [(String, Node)]);
+/// An object whose members are all scalars, with its name; the members by name.
+struct Row<'a> {
+    name: &'a str,
+    members: &'a [(String, Node)],
+}
 
 /// An object of objects of scalars: a column for each of the outer ones, a row for each field.
 fn matrix(node: &Node) -> Option<Vec<String>> {
     let Node::Map(members) = node else { return None };
-    let columns: Vec<Row<'_>> =
-        members.iter().map(|(name, member)| Some((name.as_str(), flat(member)?))).collect::<Option<_>>()?;
-    if columns.len() < 2 || columns.len() > MOST_COLUMNS {
+    if members.len() < 2 || members.len() > MOST_COLUMNS {
         return None;
     }
-    let fields = fields(&columns);
+    let columns: Vec<Row<'_>> = members
+        .iter()
+        .map(|(name, member)| Some(Row { name, members: flat(member)? }))
+        .collect::<Option<_>>()?;
+    let fields = fields(&columns, MOST_ROWS)?;
     let head: Vec<String> =
-        std::iter::once(String::new()).chain(columns.iter().map(|(name, _)| visible::line(name))).collect();
+        std::iter::once(String::new()).chain(columns.iter().map(|row| visible::line(row.name))).collect();
+    let cells: Vec<HashMap<&str, &Node>> = columns.iter().map(Row::by_name).collect();
     let rows = fields.iter().map(|field| {
-        std::iter::once(visible::line(field))
-            .chain(columns.iter().map(|column| cell(column.1, field)))
-            .collect()
+        std::iter::once(visible::line(field)).chain(cells.iter().map(|column| cell(column, field))).collect()
     });
     align(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
@@ -83,14 +127,28 @@ fn matrix(node: &Node) -> Option<Vec<String>> {
 /// A list of objects of scalars: a row for each, a column for each field.
 fn records(node: &Node) -> Option<Vec<String>> {
     let Node::List(items) = node else { return None };
-    let rows: Vec<Row<'_>> = items.iter().map(|item| Some(("", flat(item)?))).collect::<Option<_>>()?;
-    let fields = fields(&rows);
-    if rows.is_empty() || fields.is_empty() || fields.len() > MOST_COLUMNS {
+    if items.is_empty() || items.len() > MOST_ROWS {
+        return None;
+    }
+    let rows: Vec<Row<'_>> =
+        items.iter().map(|item| Some(Row { name: "", members: flat(item)? })).collect::<Option<_>>()?;
+    let fields = fields(&rows, MOST_COLUMNS)?;
+    if fields.is_empty() {
         return None;
     }
     let head = fields.iter().map(|field| visible::line(field)).collect();
-    let body = rows.iter().map(|row| fields.iter().map(|field| cell(row.1, field)).collect());
+    let body = rows.iter().map(|row| {
+        let row = row.by_name();
+        fields.iter().map(|field| cell(&row, field)).collect()
+    });
     align(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+}
+
+impl<'a> Row<'a> {
+    /// The first of each name is the one that counts.
+    fn by_name(&self) -> HashMap<&'a str, &'a Node> {
+        self.members.iter().rev().map(|(name, member)| (name.as_str(), member)).collect()
+    }
 }
 
 fn flat(node: &Node) -> Option<&[(String, Node)]> {
@@ -102,20 +160,24 @@ fn flat(node: &Node) -> Option<&[(String, Node)]> {
     }
 }
 
-/// All names, in the order in which they come first.
-fn fields<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
+/// All names, in the order in which they come first; nothing if there are more than `most`.
+fn fields<'a>(rows: &[Row<'a>], most: usize) -> Option<Vec<&'a str>> {
+    let mut known = HashSet::new();
     let mut fields: Vec<&str> = Vec::new();
-    for (name, _) in rows.iter().flat_map(|(_, members)| *members) {
-        if !fields.contains(&name.as_str()) {
+    for (name, _) in rows.iter().flat_map(|row| row.members) {
+        if known.insert(name.as_str()) {
             fields.push(name);
         }
+        if fields.len() > most {
+            return None;
+        }
     }
-    fields
+    Some(fields)
 }
 
-fn cell(members: &[(String, Node)], field: &str) -> String {
-    match members.iter().find(|(name, _)| name == field) {
-        Some((name, Node::Scalar(scalar))) => scalar.show(name),
+fn cell(row: &HashMap<&str, &Node>, field: &str) -> String {
+    match row.get(field) {
+        Some(Node::Scalar(scalar)) => scalar.show(field),
         _ => ABSENT.to_owned(),
     }
 }
@@ -129,7 +191,7 @@ fn align(rows: &[Vec<String>]) -> Option<Vec<String>> {
     }
     let line = |row: &Vec<String>| {
         let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+            row.iter().zip(&widths).map(|(cell, width)| visible::padded(cell, *width)).collect();
         cells.join("  ").trim_end().to_owned()
     };
     Some(rows.iter().map(line).collect())

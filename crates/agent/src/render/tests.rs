@@ -107,3 +107,45 @@ fn what_is_not_structured_is_shown_as_it_is() {
         CallToolResult::of(vec![ContentBlock::text("see"), ContentBlock::image("AAAA", "image/png")]);
     assert_eq!(super::result(&picture), "see\n[image, image/png, 3 bytes]");
 }
+
+/// Whatever it is, it is laid out soon, in bounded space, and says that something is left out.
+fn check_bounded(what: &str, json: &str) {
+    let result = structured_result(json);
+    for shown in [super::result(&result), answer(&result, "How warm is field k1 x?", None)] {
+        assert!(shown.len() < LONGEST_TEXT + 100, "{what}: {} bytes", shown.len());
+    }
+}
+
+#[test]
+fn no_result_is_laid_out_without_bounds() {
+    let name = |length: usize| "x".repeat(length);
+    let many =
+        |count: usize, member: &dyn Fn(usize) -> String| (0..count).map(member).collect::<Vec<_>>().join(",");
+    for (what, json) in [
+        ("a name wider than a format can pad", format!(r#"{{"{}":1,"b":2}}"#, name(70_000))),
+        (
+            "a long name among many",
+            format!(r#"{{"{}":1,{}}}"#, name(60_000), many(9000, &|at| format!(r#""k{at}":1"#))),
+        ),
+        ("many fields", format!("{{{}}}", many(60_000, &|at| format!(r#""k{at}":1"#)))),
+        ("many rows with many fields", format!("[{}]", many(60_000, &|at| format!(r#"{{"k{at}":1}}"#)))),
+        (
+            "two columns with many fields",
+            format!(r#"{{"a":{{{0}}},"b":{{{0}}}}}"#, many(30_000, &|at| format!(r#""k{at}":1"#))),
+        ),
+        (
+            "a long place with many values",
+            format!(r#"{{"{}":[{}]}}"#, name(100_000), many(20_000, &|_| r#"{"x":1}"#.to_owned())),
+        ),
+        ("a long text", format!("\"{}\"", name(1_000_000))),
+    ] {
+        check_bounded(what, &json);
+    }
+}
+
+#[test]
+fn what_is_left_out_of_a_long_text_is_said() {
+    let result = CallToolResult::of(vec![ContentBlock::text("é\n".repeat(100_000))]);
+    let shown = super::result(&result);
+    assert!(shown.ends_with("é\n(the rest is left out; --json shows all)"), "{}", &shown[shown.len() - 60..]);
+}

@@ -36,6 +36,10 @@ const INSIDE_NAMES: &[&str] = &["de", "da", "do", "del", "la", "le", "of", "upon
 /// The most words of a phrase that is not written as a name.
 const PHRASE_WORDS: usize = 4;
 
+/// The most words of a question that are read. A longer one holds a text, not only a question; its quoted texts are
+/// read whole.
+const MOST_WORDS: usize = 200;
+
 /// A question, read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Question {
@@ -91,7 +95,7 @@ impl Question {
             None => rest,
         };
         let mut after_break = true;
-        for raw in rest.split_whitespace() {
+        for raw in rest.split_whitespace().take(MOST_WORDS) {
             let word = raw.trim_matches(|edge: char| !edge.is_alphanumeric());
             if word.contains("://") {
                 question.urls.push(raw.trim_end_matches([',', '.', '?', '!']).to_owned());

@@ -28,6 +28,13 @@ const BROADER_TERM: f32 = 0.5;
 const NAME_WEIGHT: usize = 3;
 const TITLE_WEIGHT: usize = 2;
 
+/// The most terms that are read of all tools together, and the fewest and the most of one.
+const TERMS_OF_ALL: usize = 400_000;
+const TERMS_OF_ONE: (usize, usize) = (40, 4000);
+
+/// The most bytes of one text of a tool that are read.
+const TEXT_BYTES: usize = 16 * 1024;
+
 /// What a required argument that cannot be read leaves of a score.
 const MISSING: f32 = 0.3;
 /// What a name leaves of a score that the tool has no place for.
@@ -65,23 +72,24 @@ struct Fields {
 }
 
 impl Fields {
-    fn of(tool: &ExposedTool) -> Self {
+    /// Reads at most `most` terms of the description and the parameters.
+    fn of(tool: &ExposedTool, most: usize) -> Self {
         let definition = tool.tool();
         let parameters = parameters(tool.schema());
-        let mut rest = words::terms(definition.description.as_deref().unwrap_or_default());
-        for parameter in &parameters {
-            rest.extend(words::terms(&parameter.name));
-            rest.extend(words::terms(parameter.description.as_deref().unwrap_or_default()));
-            if let super::schema::Kind::OneOf(values) = &parameter.kind {
-                rest.extend(values.iter().filter_map(Value::as_str).flat_map(words::terms));
-            }
-        }
-        Self {
-            name: words::terms(&definition.name),
-            title: words::terms(definition.title.as_deref().unwrap_or_default()),
-            rest,
-            parameters,
-        }
+        let description = definition.description.as_deref();
+        let texts = description.into_iter().chain(parameters.iter().flat_map(|parameter| {
+            let values = match &parameter.kind {
+                super::schema::Kind::OneOf(values) => values.as_slice(),
+                _ => &[],
+            };
+            std::iter::once(parameter.name.as_str())
+                .chain(parameter.description.as_deref())
+                .chain(values.iter().filter_map(Value::as_str))
+        }));
+        let rest = texts.flat_map(head_words).flat_map(words::terms_of).take(most).collect();
+        let title = definition.title.as_deref().unwrap_or_default();
+        let short = |text| head_words(text).into_iter().flat_map(words::terms_of).take(most).collect();
+        Self { name: short(&definition.name), title: short(title), rest, parameters }
     }
 
     fn document(&self) -> String {
@@ -109,13 +117,21 @@ impl Fields {
     }
 }
 
+/// The words at the beginning of a text.
+fn head_words(text: &str) -> Vec<&str> {
+    words::split(&text[..text.floor_char_boundary(TEXT_BYTES)])
+}
+
 /// All tools, the best first. The order of equals is the order of `tools`.
 pub(super) fn rank<'a>(question: &Question, tools: &'a [ExposedTool]) -> Vec<Candidate<'a>> {
-    let fields: Vec<Fields> = tools.iter().map(Fields::of).collect();
+    let (fewest, most) = TERMS_OF_ONE;
+    let each = (TERMS_OF_ALL / tools.len().max(1)).clamp(fewest, most);
+    let fields: Vec<Fields> = tools.iter().map(|tool| Fields::of(tool, each)).collect();
     let documents = fields.iter().enumerate().map(|(index, fields)| Document::new(index, fields.document()));
     let engine =
         SearchEngineBuilder::<usize, u32, Terms>::with_tokenizer_and_documents(Terms, documents).build();
-    let mut query: Vec<String> = question.terms().into_iter().map(|(_, term)| term).collect();
+    let asked = question.terms();
+    let mut query: Vec<String> = asked.iter().map(|(_, term)| term.clone()).collect();
     let broader: Vec<String> =
         query.iter().flat_map(|term| words::broader(term)).map(str::to_owned).collect();
     query.extend(broader);
@@ -126,24 +142,31 @@ pub(super) fn rank<'a>(question: &Question, tools: &'a [ExposedTool]) -> Vec<Can
     for result in engine.search(&query.join(" "), None) {
         scores[result.document.id] = result.score;
     }
+    let asked: Vec<(&str, String)> = asked.into_iter().filter(|(_, term)| !words::is_weak(term)).collect();
+    let asked = Asked { question, terms: &asked };
     let mut candidates: Vec<Candidate<'a>> = tools
         .iter()
         .zip(fields)
         .zip(scores)
-        .map(|((tool, fields), score)| candidate(question, tool, &fields, score))
+        .map(|((tool, fields), score)| candidate(&asked, tool, &fields, score))
         .collect();
     candidates.sort_by(|left, right| right.score.total_cmp(&left.score));
     candidates
 }
 
-fn candidate<'a>(question: &Question, tool: &'a ExposedTool, fields: &Fields, bm25: f32) -> Candidate<'a> {
+/// A question with its terms, which are the same for every tool.
+struct Asked<'q> {
+    question: &'q Question,
+    terms: &'q [(&'q str, String)],
+}
+
+fn candidate<'a>(asked: &Asked<'_>, tool: &'a ExposedTool, fields: &Fields, bm25: f32) -> Candidate<'a> {
+    let Asked { question, terms } = *asked;
     let filled = fill(question, &fields.parameters, &fields.name);
-    let terms: Vec<(&str, String)> =
-        question.terms().into_iter().filter(|(_, term)| !words::is_weak(term)).collect();
     let used = |word: &str| filled.used_words.iter().any(|used| used == &word.to_lowercase());
     let mut matched = Vec::new();
     let (mut covered, mut total) = (0.0, 0.0);
-    for (word, term) in &terms {
+    for (word, term) in terms {
         // What fills a parameter says nothing about which tool is meant, even where a description has the
         // same word as an example.
         let weight = if used(word) { 1.0 } else { fields.weight(term) };
@@ -159,7 +182,7 @@ fn candidate<'a>(question: &Question, tool: &'a ExposedTool, fields: &Fields, bm
     }
     let speaks = !matched.is_empty() || filled.used_expression;
     let share = if speaks && total > 0.0 { covered / total } else { 0.0 };
-    let mut score = bm25 * (0.5 + share) * (1.0 + name_share(fields, &terms) / 4.0);
+    let mut score = bm25 * (0.5 + share) * (1.0 + name_share(fields, terms) / 4.0);
     score *= MISSING.powi(i32::try_from(filled.missing.len()).unwrap_or(i32::MAX));
     // A name that is a word of the tool, such as CO2, has its place.
     let foreign = |name: &&String| words::terms(name).iter().all(|term| fields.weight(term) == 0.0);

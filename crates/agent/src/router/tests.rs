@@ -128,3 +128,20 @@ fn replies_are_read_as_the_schema_wants_them() {
         assert_eq!(value.as_deref(), expected, "{kind:?} {reply}");
     }
 }
+
+#[test]
+fn many_tools_and_a_long_question_are_ranked_all_the_same() {
+    let tool = |at: usize| {
+        let description = "speaks of one thing ".repeat(200);
+        serde_json::from_value(serde_json::json!({
+            "name": format!("tool_{at}"), "description": description, "inputSchema": {"type": "object"},
+        }))
+        .unwrap()
+    };
+    let tools = (0..1000).map(tool).collect();
+    let exposure =
+        Exposure::compile([(ServerName::new("many").unwrap(), Declared { tools, invalid: Vec::new() })]);
+    let question = Question::read(&format!("tool 7 {}", "word Another one ".repeat(7000)));
+    assert!(question.words.len() <= 200, "{}", question.words.len());
+    assert_eq!(rank(&question, exposure.tools()).len(), 1000);
+}
