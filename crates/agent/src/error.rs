@@ -13,7 +13,7 @@ use crate::name::ServerName;
 use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
 use crate::policy::{Denial, DenialReason, UnmatchedRule};
 use crate::turn::StopReason;
-use crate::{integrate, integration, limits::Limits};
+use crate::{integrate, integration, limits::Limits, visible};
 
 /// How a server speaks of a fault of its own whose cause it keeps to its log.
 const INTERNAL: &str = "internal error, reference ";
@@ -120,12 +120,12 @@ impl AgentError {
         (server, tool): (&ServerName, &str),
         outcome: &'a ToolOutcome,
     ) -> Result<&'a CallToolResult, Self> {
-        let tool = crate::visible::line(tool);
+        let tool = visible::name(tool);
         let limits = Limits::default();
         let error = match outcome {
             ToolOutcome::Result(result) if !result.is_error() => return Ok(result),
             ToolOutcome::Result(result) => {
-                let said = integration::said(result, limits.error_bytes);
+                let said = visible::text(&integration::said(result, limits.error_bytes));
                 let hint = if said.contains(INTERNAL) {
                     LOOK_INTO_THE_LOG
                 } else {
@@ -134,7 +134,7 @@ impl AgentError {
                 Self::new(ErrorKind::ToolFailed, format!("{server}/{tool} failed: {said}")).hint(hint)
             }
             ToolOutcome::Failed(failure) => {
-                let said = integrate(outcome, &limits).text;
+                let said = visible::text(&integrate(outcome, &limits).text);
                 let error = Self::new(kind_of(failure), format!("{server}/{tool}: {said}"));
                 error.hint(if failure.message.contains(INTERNAL) {
                     LOOK_INTO_THE_LOG
@@ -250,9 +250,16 @@ impl From<ModelError> for AgentError {
     }
 }
 
+/// The rule that allows this call and no other, as a shell takes it; nothing where a name means more in a rule than
+/// itself, or cannot be typed.
+fn allow(denial: &Denial) -> Option<String> {
+    let is_odd = |character: char| character == '*' || visible::is_invisible(character);
+    let is_itself = !denial.tool.contains(is_odd) && denial.tool.trim() == denial.tool;
+    is_itself.then(|| visible::argument(&format!("{}/{}", denial.server, denial.tool)))
+}
+
 impl From<Denial> for AgentError {
     fn from(denial: Denial) -> Self {
-        let tool = format!("{}/{}", denial.server, denial.tool);
         let (kind, hint) = match denial.reason {
             DenialReason::Rule => {
                 (ErrorKind::Denied, "change the rule if the call should be made".to_owned())
@@ -261,9 +268,12 @@ impl From<Denial> for AgentError {
                 (ErrorKind::Denied, "ask again to be asked again".to_owned())
             }
             DenialReason::NobodyToAskSoFail | DenialReason::NobodyToAskSoDeny => {
-                let hint = format!(
-                    "run it in a terminal to be asked, add --allow {tool}, or say yes to everything with --yes"
-                );
+                let allow = match allow(&denial) {
+                    Some(rule) => format!("add --allow {rule}, "),
+                    None => String::new(),
+                };
+                let hint =
+                    format!("run it in a terminal to be asked, {allow}or say yes to everything with --yes");
                 (ErrorKind::ApprovalNeeded, hint)
             }
         };
@@ -297,5 +307,50 @@ impl From<StopReason> for AgentError {
 impl From<UnmatchedRule> for AgentError {
     fn from(error: UnmatchedRule) -> Self {
         Self::new(ErrorKind::Configuration, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_protocol::model::content::ContentBlock;
+
+    use super::*;
+    use crate::CallId;
+
+    #[test]
+    fn what_a_tool_says_when_it_fails_cannot_move_the_cursor() {
+        let said = "one\ntwo\u{1b}]0;x\u{7}\u{9b}2J\u{8}\u{202e}\u{200b}";
+        let mut result = CallToolResult::of(vec![ContentBlock::text(said)]);
+        result.is_error = Some(true);
+        let server = ServerName::new("s").unwrap();
+        let outcome = ToolOutcome::Result(Box::new(result));
+        let error = AgentError::unless_result((&server, "t "), &outcome).unwrap_err();
+        let shown = error.to_string();
+        assert!(shown.starts_with("s/\"t \" failed: one\ntwo\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{8}"), "{shown}");
+        assert!(!shown.replace('\n', "").contains(visible::is_invisible), "{shown}");
+    }
+
+    #[test]
+    fn a_hint_allows_one_tool_and_can_be_copied() {
+        for (tool, rule) in [
+            ("get_climate", Some("s/get_climate")),
+            ("a; rm -rf b", Some("'s/a; rm -rf b'")),
+            ("it's", Some(r"'s/it'\''s'")),
+            ("*", None),
+            ("get_*", None),
+            ("t ", None),
+            ("t\u{200b}", None),
+        ] {
+            let denial = Denial {
+                call: CallId(1),
+                server: ServerName::new("s").unwrap(),
+                tool: tool.to_owned(),
+                reason: DenialReason::NobodyToAskSoFail,
+                rule: String::new(),
+            };
+            let hint = AgentError::from(denial).hint.unwrap();
+            assert_eq!(hint.contains("--allow"), rule.is_some(), "{hint}");
+            assert!(rule.is_none_or(|rule| hint.contains(&format!("--allow {rule},"))), "{hint}");
+        }
     }
 }

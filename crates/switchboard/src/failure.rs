@@ -6,7 +6,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use switchboard_agent::{AgentError, ErrorKind};
+use switchboard_agent::{AgentError, ErrorKind, visible};
 
 use crate::screen::Screen;
 
@@ -119,7 +119,7 @@ impl Failure {
             let Self { code, kind, message, server, hint } = self;
             let object = ErrorObject { code: *code, kind, message, server: server.as_deref(), hint };
             if let Ok(text) = serde_json::to_string(&object) {
-                screen.line(&text);
+                screen.line(&visible::json_line(&text));
             }
         } else {
             screen.error(&self.to_string());

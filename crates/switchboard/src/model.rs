@@ -3,6 +3,7 @@
 //! The chain itself is in `switchboard_llm::chain`; here it gets the options, the environment and a voice.
 
 use clap::Args;
+use switchboard_agent::visible;
 use switchboard_llm::chain::{ChainRequest, Probe, Resolution, resolve};
 use switchboard_llm::{ModelError, OpenAiModel};
 
@@ -47,10 +48,11 @@ pub(crate) async fn choose(args: &ModelArgs, screen: &Screen) -> Result<Option<O
         .await
         .map_err(|error| args.explain(failure(&error)))?;
     let Some(config) = model else {
-        screen.note(&format!("no language model: {reason}"));
+        screen.note(&format!("no language model: {}", visible::line(&reason)));
         return Ok(None);
     };
-    screen.note(&reason);
+    // The reason names models as their server does.
+    screen.note(&visible::line(&reason));
     OpenAiModel::new(config).map(Some).map_err(|error| failure(&error))
 }
 

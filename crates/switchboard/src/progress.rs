@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use switchboard_agent::CallId;
 use switchboard_agent::journal::{Entry, Event, Execution, Integration, Invocation, Selection, Sink};
+use switchboard_agent::{CallId, visible};
 use tokio::task::JoinHandle;
 
 use crate::screen::Screen;
@@ -107,9 +107,9 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
-/// A server's words on one line that cannot move the cursor.
+/// A server's words on one line that cannot move the cursor or hide themselves.
 fn fit(words: &str) -> String {
-    let calm = |character: char| if character.is_control() { ' ' } else { character };
+    let calm = |character: char| if visible::is_invisible(character) { ' ' } else { character };
     words.chars().map(calm).take(MAX_WORDS).collect()
 }
 
@@ -132,6 +132,7 @@ mod tests {
     #[test]
     fn a_servers_words_stay_on_their_line() {
         assert_eq!(fit("half\r\ndone\u{1b}[2J"), "half  done [2J");
+        assert_eq!(fit("a\u{202e}\u{200b}\u{e0041}\u{61c}\u{9b}b"), "a     b");
         assert_eq!(fit(&"x".repeat(1000)).len(), 60);
     }
 }

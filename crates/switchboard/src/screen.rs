@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::builder::styling::{AnsiColor, Color, Style};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
+use switchboard_agent::visible;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::output::printable;
+use crate::stdin;
 
 /// Stderr, shared by everything that writes to it. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -97,27 +98,27 @@ impl Screen {
 
     /// Something that the person should know.
     pub(crate) fn note(&self, text: &str) {
-        self.line(&self.paint(DIM, &printable(text)));
+        self.line(&self.paint(DIM, &visible::text(text)));
     }
 
     /// Something that the person should look at.
     pub(crate) fn warning(&self, text: &str) {
-        self.line(&format!("{} {}", self.paint(YELLOW, "warning:"), printable(text)));
+        self.line(&format!("{} {}", self.paint(YELLOW, "warning:"), visible::text(text)));
     }
 
     /// Why the program ends.
     pub(crate) fn error(&self, text: &str) {
-        self.line(&format!("{} {}", self.paint(RED, "error:"), printable(text)));
+        self.line(&format!("{} {}", self.paint(RED, "error:"), visible::text(text)));
     }
 
     /// What to do about it.
     pub(crate) fn hint(&self, text: &str) {
-        self.line(&format!("{} {}", self.paint(CYAN, "hint:"), printable(text)));
+        self.line(&format!("{} {}", self.paint(CYAN, "hint:"), visible::text(text)));
     }
 
     /// A line with a label in front, such as a stage or a direction.
     pub(crate) fn labelled(&self, label: &str, text: &str) {
-        self.line(&format!("{} {}", self.paint(CYAN, label), printable(text)));
+        self.line(&format!("{} {}", self.paint(CYAN, label), visible::text(text)));
     }
 
     /// Bold, where that can be shown.
@@ -126,10 +127,11 @@ impl Screen {
     }
 
     /// Writes without a line end, for a question that is answered on the same line.
-    /// [`Screen::answered`] ends it.
+    /// [`Screen::answered`] ends it. What was typed before it stands there is no answer to it.
     pub(crate) fn ask(&self, text: &str) {
         let text = self.masked(text);
         self.look.asking.store(true, Ordering::Relaxed);
+        stdin::forget_typed();
         let _ = self.bars.suspend(|| {
             let mut stderr = io::stderr().lock();
             write!(stderr, "{text}").and_then(|()| stderr.flush())

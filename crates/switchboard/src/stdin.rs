@@ -47,6 +47,13 @@ pub(crate) async fn line() -> Option<String> {
         let mut line = String::new();
         match io::stdin().lock().read_line(&mut line) {
             Ok(0) | Err(_) => None,
+/// Forgets what was typed but not read yet. Who typed it has not seen the question that comes now.
+pub(crate) fn forget_typed() {
+    // Where stdin is no terminal, nobody is asked.
+    #[cfg(unix)]
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
             Ok(_) => Some(line.trim_end_matches(['\n', '\r']).to_owned()),
         }
     });

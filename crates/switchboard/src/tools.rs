@@ -22,6 +22,9 @@ use crate::stdin;
 /// The most characters of a description in a list.
 const SUMMARY_CHARS: usize = 80;
 
+/// The widest column of names, in characters. A longer name is shown whole and has its summary behind it.
+const NAME_COLUMN: usize = 60;
+
 /// How like a name must be to one that exists to be offered for it, from 0 to 1.
 const ALIKE: f64 = 0.75;
 
@@ -143,7 +146,7 @@ impl View<'_> {
         }
         for left_out in exposure.left_out() {
             let LeftOut { server, tool, reason } = left_out;
-            self.screen.warning(&format!("{server}/{} is left out: {reason}", visible::line(tool)));
+            self.screen.warning(&format!("{server}/{} is left out: {reason}", visible::name(tool)));
         }
         output::text(&table(exposure.tools()))
     }
@@ -191,7 +194,7 @@ impl View<'_> {
                 Exit::Usage,
                 &format!(
                     "see its arguments with: switchboard tools show {} (and the same server)",
-                    full_name(tool)
+                    argument(tool)
                 ),
             )
         })
@@ -209,7 +212,7 @@ fn object(text: &str, tool: &ExposedTool) -> Result<Box<RawValue>, Failure> {
     let refused = |why: String| {
         Failure::usage(
             format!("the arguments are no JSON object: {why}"),
-            format!("write them like '{}'", example(tool.schema())),
+            format!("write them like {}", visible::argument(&example(tool.schema()))),
         )
     };
     let arguments: Box<RawValue> = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
@@ -249,7 +252,7 @@ fn nearest(exposure: &Exposure, name: &str) -> Option<String> {
     };
     let tools = exposure.tools().iter().map(|tool| (likeness(tool), tool));
     let (likeness, tool) = tools.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
-    (likeness >= ALIKE).then(|| full_name(tool))
+    (likeness >= ALIKE).then(|| argument(tool))
 }
 
 /// The one tool that this names, with or without its server.
@@ -272,7 +275,7 @@ fn find<'a>(exposure: &'a Exposure, name: &str) -> Result<&'a ExposedTool, Failu
             },
         )),
         several => {
-            let names: Vec<String> = several.iter().map(|tool| full_name(tool)).collect();
+            let names: Vec<String> = several.iter().map(|tool| argument(tool)).collect();
             Err(Failure::usage(
                 format!("several servers have a tool {}", visible::quoted(name, 100)),
                 format!("name one of {}", names.join(", ")),
@@ -282,17 +285,23 @@ fn find<'a>(exposure: &'a Exposure, name: &str) -> Result<&'a ExposedTool, Failu
 }
 
 fn full_name(tool: &ExposedTool) -> String {
-    format!("{}/{}", tool.server(), visible::line(&tool.tool().name))
+    format!("{}/{}", tool.server(), visible::name(&tool.tool().name))
+}
+
+/// The same as a shell takes it.
+fn argument(tool: &ExposedTool) -> String {
+    visible::argument(&format!("{}/{}", tool.server(), tool.tool().name))
 }
 
 /// One line a tool, names in one column.
 fn table(tools: &[ExposedTool]) -> String {
     let rows: Vec<(String, String)> =
         tools.iter().map(|tool| (full_name(tool), summary(tool.tool()))).collect();
-    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let widths = rows.iter().map(|(name, _)| name.chars().count()).filter(|width| *width <= NAME_COLUMN);
+    let width = widths.max().unwrap_or_default();
     let lines: Vec<String> = rows
         .iter()
-        .map(|(name, summary)| format!("{name:<width$}  {summary}").trim_end().to_owned())
+        .map(|(name, summary)| format!("{}  {summary}", visible::padded(name, width)).trim_end().to_owned())
         .collect();
     if lines.is_empty() { "no tools".to_owned() } else { lines.join("\n") }
 }

@@ -121,6 +121,17 @@ fn a_person_says_no_and_the_call_is_not_made() {
 }
 
 #[test]
+fn what_was_typed_before_the_question_stood_there_is_no_consent() {
+    let mut terminal = Terminal::start(&QUESTION, &[]);
+    terminal.type_line("y");
+    terminal.type_line("r");
+    terminal.wait_for("[n] no:");
+    terminal.keyboard.write_all(&[4]).unwrap();
+    let ran = terminal.end().expect(2);
+    assert_eq!(ran.stdout, "");
+}
+
+#[test]
 fn ctrl_d_is_no_consent() {
     let mut terminal = Terminal::start(&QUESTION, &[]);
     terminal.wait_for("[n] no:");
