@@ -4,9 +4,12 @@
 //! nothing that decoding does not check, running the compiled validator too would only cost time. This
 //! module recognises such schemas. It is conservative: a keyword it does not know says more.
 //!
+//! Decoding is more lenient than the schema in two places, so that schemas with either say more: a struct
+//! inside may be given as an array of its fields, and a variant that carries nothing as an object around
+//! `null`. What is encoded has neither form. The outermost object is looked at by whoever takes the message.
+//!
 //! What it cannot see: attributes that make the schema contradict the type without adding a keyword, such
-//! as `#[schemars(required)]` on an `Option`. It also takes over serde's one leniency, that a struct
-//! may be given as an array of its fields.
+//! as `#[schemars(required)]` on an `Option`.
 
 use std::collections::HashSet;
 
@@ -33,6 +36,17 @@ const ANNOTATIONS: [&str; 8] =
 /// ```
 #[must_use]
 pub fn is_covered_by_type(schema: &Value) -> bool {
+    is_covered(schema, true)
+}
+
+/// Whether `schema`, as schemars generates it from a Rust type, says no more than `serde` keeps to when it
+/// encodes a value of that type.
+#[must_use]
+pub fn is_covered_when_encoded(schema: &Value) -> bool {
+    is_covered(schema, false)
+}
+
+fn is_covered(schema: &Value, decodes: bool) -> bool {
     let Value::Object(root) = schema else { return *schema == Value::Bool(true) };
     if root.get("$schema").is_some_and(|dialect| dialect != "https://json-schema.org/draft/2020-12/schema") {
         return false;
@@ -42,12 +56,14 @@ pub fn is_covered_by_type(schema: &Value) -> bool {
         Some(Value::Object(definitions)) => Some(definitions),
         Some(_) => return false,
     };
-    Check { definitions, visited: HashSet::new() }.root(root)
+    Check { definitions, visited: HashSet::new(), decodes }.root(root)
 }
 
 struct Check<'a> {
     definitions: Option<&'a Map<String, Value>>,
     visited: HashSet<&'a str>,
+    /// Whether values come from others.
+    decodes: bool,
 }
 
 impl<'a> Check<'a> {
@@ -64,6 +80,9 @@ impl<'a> Check<'a> {
     }
 
     fn members(&mut self, members: &'a Map<String, Value>, depth: usize, known: fn(&str) -> bool) -> bool {
+        if self.decodes && depth > 0 && is_struct(members) {
+            return false;
+        }
         members.iter().all(|(keyword, value)| {
             if known(keyword) || ANNOTATIONS.contains(&keyword.as_str()) {
                 return true;
@@ -102,7 +121,7 @@ impl<'a> Check<'a> {
 
     fn reference(&mut self, reference: &'a str, depth: usize) -> bool {
         if reference == "#" {
-            return true;
+            return !self.decodes;
         }
         let Some(name) = reference.strip_prefix("#/$defs/").filter(|name| !name.contains(['~', '%', '/']))
         else {
@@ -112,10 +131,23 @@ impl<'a> Check<'a> {
             return true;
         }
         match self.definitions.and_then(|definitions| definitions.get(name)) {
-            Some(definition) => is_unit_enum(definition) || self.schema(definition, depth + 1),
+            Some(definition) => {
+                (!self.decodes && is_unit_enum(definition)) || self.schema(definition, depth + 1)
+            }
             None => false,
         }
     }
+}
+
+/// Whether an object has fields, or is one of none: the values of a map are described by
+/// `additionalProperties` alone.
+fn is_struct(members: &Map<String, Value>) -> bool {
+    let is_object = match members.get("type") {
+        Some(Value::Array(names)) => names.iter().any(|name| name == "object"),
+        Some(name) => name == "object",
+        None => false,
+    };
+    members.contains_key("properties") || (is_object && !members.contains_key("additionalProperties"))
 }
 
 fn is_type(value: &Value) -> bool {

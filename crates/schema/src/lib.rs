@@ -36,7 +36,7 @@ mod shape;
 mod validator;
 mod violation;
 
-pub use covered::is_covered_by_type;
+pub use covered::{is_covered_by_type, is_covered_when_encoded};
 pub use dialect::SUPPORTED_DIALECTS;
 pub use error::SchemaError;
 pub use limits::SchemaLimits;

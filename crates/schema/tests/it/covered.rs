@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use switchboard_schema::{SchemaLimits, Validator, is_covered_by_type};
+use switchboard_schema::{SchemaLimits, Validator, is_covered_by_type, is_covered_when_encoded};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -43,15 +43,13 @@ struct Plain {
 #[derive(Deserialize, JsonSchema)]
 struct Covered {
     location: String,
-    #[serde(default)]
-    units: Option<Units>,
-    told: Told,
     days: Option<u32>,
     small: u8,
     tiny: i8,
     ratio: f32,
-    children: Vec<Covered>,
+    children: Vec<Option<i8>>,
     more: BTreeMap<String, i64>,
+    free: serde_json::Map<String, Value>,
     anything: Value,
     #[serde(default = "seven")]
     limit: usize,
@@ -64,6 +62,11 @@ fn seven() -> usize {
 
 #[derive(Deserialize, JsonSchema)]
 struct Empty {}
+
+#[derive(Deserialize, JsonSchema)]
+struct Tree {
+    children: Vec<Tree>,
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -113,7 +116,22 @@ fn plain_types_need_no_validator() {
     check::<Empty>(true);
     check::<Vec<Option<String>>>(true);
     check::<Value>(true);
-    check::<Option<Units>>(true);
+}
+
+/// What holds a struct or a unit enum may be given in a form that the schema does not know.
+#[test]
+fn what_decoding_takes_in_another_form_needs_one() {
+    check_lenient::<Option<Units>>();
+    check_lenient::<Vec<Told>>();
+    check_lenient::<Vec<Empty>>();
+    check_lenient::<BTreeMap<String, Option<Covered>>>();
+    check_lenient::<Tree>();
+}
+
+fn check_lenient<T: JsonSchema>() {
+    check::<T>(false);
+    let schema = schema_for!(T).to_value();
+    assert!(is_covered_when_encoded(&schema), "{schema:#}");
 }
 
 #[test]
@@ -155,12 +173,11 @@ fn decoding_refuses_all_that_a_covered_schema_refuses() {
     let schema = schema_for!(Covered).to_value();
     let validator = Validator::compile(&schema, &SchemaLimits::default()).unwrap();
     let good = json!({
-        "location": "Oslo", "told": "A", "small": 1, "tiny": -1, "ratio": 1, "children": [],
-        "more": { "a": 1 }, "anything": null, "flag": true
+        "location": "Oslo", "small": 1, "tiny": -1, "ratio": 1, "children": [],
+        "more": { "a": 1 }, "free": {}, "anything": null, "flag": true
     });
     assert!(validator.is_valid(&good) && serde_json::from_value::<Covered>(good.clone()).is_ok());
-    let names: Vec<String> =
-        good.as_object().unwrap().keys().cloned().chain(["units".to_owned(), "days".to_owned()]).collect();
+    let names: Vec<String> = good.as_object().unwrap().keys().cloned().chain(["days".to_owned()]).collect();
     for name in names {
         for wrong in [
             json!(null),
@@ -168,7 +185,9 @@ fn decoding_refuses_all_that_a_covered_schema_refuses() {
             json!(-1),
             json!(300),
             json!(1.5),
+            json!([]),
             json!([1]),
+            json!({}),
             json!({ "a": "b" }),
             json!(true),
         ] {

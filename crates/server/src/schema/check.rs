@@ -46,7 +46,10 @@ impl EnforcedSchema {
     /// A schema that was generated from the type of the arguments or of the result.
     pub(crate) fn generated(side: Side, schema: Value) -> Result<Self, String> {
         #[cfg(feature = "validate")]
-        let covered = switchboard_schema::is_covered_by_type(&schema);
+        let covered = match side {
+            Side::Input => switchboard_schema::is_covered_by_type(&schema),
+            Side::Output => switchboard_schema::is_covered_when_encoded(&schema),
+        };
         #[cfg(not(feature = "validate"))]
         let covered = !asserts(&schema);
         Self::of(side, schema, covered)

@@ -245,3 +245,24 @@ async fn published_schemas_are_plain_and_inlined() {
     let raw = &listed(&server, "raw").await["inputSchema"];
     assert_eq!(raw["$schema"], "http://json-schema.org/draft-07/schema#");
 }
+
+/// Forms that a decoder would take and the published schema does not know.
+#[tokio::test]
+async fn arguments_have_the_shape_that_the_schema_says() {
+    let server = server();
+    for (tool, arguments) in [
+        ("weather", json!({ "location": "Oslo", "units": { "metric": null } })),
+        ("nested", json!({ "inner": [["Oslo", null, null]] })),
+        ("nested", json!({ "inner": [{ "location": "Oslo", "units": { "metric": null } }] })),
+    ] {
+        let reply = call(&server, tool, arguments.clone()).await;
+        assert!(text(&reply).starts_with("failed: Invalid arguments"), "{arguments}: {reply}");
+    }
+    for (tool, arguments) in [
+        ("weather", json!({ "location": "Oslo", "units": "metric" })),
+        ("nested", json!({ "inner": [{ "location": "Oslo", "units": "metric" }] })),
+    ] {
+        let reply = call(&server, tool, arguments.clone()).await;
+        assert!(!text(&reply).starts_with("failed"), "{arguments}: {reply}");
+    }
+}
