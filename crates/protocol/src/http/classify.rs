@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -103,8 +103,8 @@ impl From<FrameError> for Refusal {
     }
 }
 
-/// Checks what can be checked before the body is read: the HTTP method, `Content-Type` and
-/// `Accept`.
+/// Checks what can be checked before the body is read: the HTTP method, `Content-Type`,
+/// `Content-Encoding` and `Accept`.
 ///
 /// # Errors
 /// 405, 415 or 406.
@@ -120,6 +120,15 @@ pub fn check_head(method: &HttpMethod, headers: &HeaderMap) -> Result<(), Refusa
     // Two of them, and whoever looks at the body may have read the other.
     if !kinds.next().is_some_and(is_json) || kinds.next().is_some() {
         let error = ProtocolError::invalid_request("The Content-Type must be application/json");
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
+    }
+    if headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+    {
+        let error =
+            ProtocolError::invalid_request("The body must be sent as it is, without Content-Encoding");
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
     }
     if !accepts_both(headers) {
@@ -268,8 +277,10 @@ fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<&'a str, Prot
     }
     // Visible ASCII, space and tab only: what `to_str` accepts [RFC 9110, section 5.5].
     let text = value.to_str().map_err(|_| {
+        // The one of these headers that may be encoded.
+        let hint = if name == NAME { "; encode it as =?base64?…?=" } else { "" };
         ProtocolError::header_mismatch(format!(
-            "Header mismatch: {} contains characters that no header may carry; encode it as =?base64?…?=",
+            "Header mismatch: {} contains characters that no header may carry{hint}",
             shown(name)
         ))
     })?;

@@ -1,7 +1,7 @@
 //! Answers that carry one message or none.
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use switchboard_protocol::frame;
 use switchboard_protocol::http::classify::Refusal;
@@ -54,7 +54,10 @@ pub(super) fn no_body(error: CollectError, limit: usize) -> Response<Body> {
         CollectError::TimedOut => (StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time".into()),
         CollectError::Broken => (StatusCode::BAD_REQUEST, "The body broke off".into()),
     };
-    refusal(&Refusal::new(status, ProtocolError::invalid_request(text)))
+    let mut response = refusal(&Refusal::new(status, ProtocolError::invalid_request(text)));
+    // What is left of the body must not be read as the next request.
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Everything is taken; a second later it may not be.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http::header::EXPECT;
 use http::request::Parts;
 use http::{Request, Response};
 use switchboard_protocol::ProtocolError;
@@ -18,7 +19,7 @@ use tokio::sync::watch;
 
 use super::body::Body;
 use super::checks::Allowed;
-use super::collect::collect;
+use super::collect::{CollectError, collect};
 use super::stream::EventStream;
 use super::{Http, answer};
 use crate::call::{self, Call};
@@ -114,8 +115,16 @@ where
     if let Some(refused) = inner.refuse(&parts) {
         return refused;
     }
-    let Some(slot) = inner.exchanges.take() else { return answer::busy("requests at the same time") };
     let limits = inner.server.limits();
+    if body.size_hint().lower() > limits.body_bytes as u64 {
+        // No slot is held for a body that is thrown away. Who waits for a go-ahead gets the refusal in its
+        // place, and has sent nothing that would have to be read first.
+        if !parts.headers.contains_key(EXPECT) {
+            let _ = collect(body, limits.body_bytes, limits.read_timeout).await;
+        }
+        return answer::no_body(CollectError::TooLarge, limits.body_bytes);
+    }
+    let Some(slot) = inner.exchanges.take() else { return answer::busy("requests at the same time") };
     let body = match collect(body, limits.body_bytes, limits.read_timeout).await {
         Ok(body) => body,
         Err(error) => return answer::no_body(error, limits.body_bytes),

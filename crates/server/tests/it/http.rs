@@ -262,6 +262,18 @@ async fn a_body_beyond_the_limit_is_refused_announced_or_not() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_too_large_is_refused_before_it_is_asked_for() {
+    let serving = server(small()).0.http().bind("127.0.0.1:0").await.unwrap();
+    let mut connection = TcpStream::connect(serving.local_addr()).await.unwrap();
+    let post = Post::raw("tools/list", vec![b' '; 5000]).set("expect", "100-continue");
+    let request = wire(post);
+    connection.write_all(&request[..request.len() - 5000]).await.unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("connection: close"), "{answer}");
+}
+
+#[tokio::test]
 async fn a_body_in_pieces_is_read_as_one() {
     let service = server(small()).0.http().into_service();
     let post = Post::tool("fast", json!({}));
