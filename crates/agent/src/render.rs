@@ -74,7 +74,7 @@ pub fn result(result: &CallToolResult) -> String {
 /// The text as far as it fits, whole lines if there are any, and a note about the rest.
 fn cut(mut text: String) -> String {
     if text.len() > LONGEST_TEXT {
-        let end = text.floor_char_boundary(LONGEST_TEXT);
+        let end = visible::head(&text, LONGEST_TEXT).len();
         let end = text[..end].rfind('\n').filter(|at| *at > end / 2).unwrap_or(end);
         text.truncate(end);
         text.push_str("\n(the rest is left out; --json shows all)");
@@ -243,7 +243,7 @@ impl<'a> Asked<'a> {
 
 /// As much of a name as is compared.
 fn head(name: &str) -> &str {
-    &name[..name.floor_char_boundary(NAME_BYTES)]
+    visible::head(name, NAME_BYTES)
 }
 
 fn line(field: &Field<'_>, schema: Option<&Value>) -> String {

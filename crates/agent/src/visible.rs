@@ -169,6 +169,12 @@ pub fn padded(text: &str, chars: usize) -> String {
     out
 }
 
+/// The first `bytes` bytes of a text, or fewer where a character would be torn.
+pub(crate) fn head(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or_default()]
+}
+
 fn push(out: &mut String, character: char) {
     if character == '\\' {
         out.push_str("\\\\");

@@ -119,7 +119,7 @@ impl Fields {
 
 /// The words at the beginning of a text.
 fn head_words(text: &str) -> Vec<&str> {
-    words::split(&text[..text.floor_char_boundary(TEXT_BYTES)])
+    words::split(crate::visible::head(text, TEXT_BYTES))
 }
 
 /// All tools, the best first. The order of equals is the order of `tools`.
