@@ -78,10 +78,7 @@ impl Agent {
         conversation: &mut Conversation,
         question: &str,
     ) -> Result<Answer, AgentError> {
-        let exposure = tokio::select! {
-            exposure = self.tools() => exposure?,
-            () = self.interrupt.triggered() => return Err(interrupted()),
-        };
+        let exposure = self.tools().await?;
         let mut turn = Turn::new(exposure, self.limits.clone(), conversation.clone(), question);
         let mut result = tokio::select! {
             result = self.drive(&mut turn) => result,

@@ -223,9 +223,8 @@ fn kind_of(failure: &CallFailure) -> ErrorKind {
         FailureKind::Unauthorized => ErrorKind::LoginNeeded,
         FailureKind::Interrupted => ErrorKind::Interrupted,
         FailureKind::InputNeeded => ErrorKind::InputNeeded,
-        FailureKind::Protocol { .. } | FailureKind::Timeout { .. } | FailureKind::Malformed => {
-            ErrorKind::ToolFailed
-        }
+        FailureKind::Timeout { .. } | FailureKind::Limit => ErrorKind::LimitReached,
+        FailureKind::Protocol { .. } | FailureKind::Malformed => ErrorKind::ToolFailed,
     }
 }
 
@@ -235,8 +234,9 @@ fn usual_hint(kind: FailureKind) -> &'static str {
         FailureKind::Unauthorized => "log in to the server first",
         FailureKind::InputNeeded => "run it in a terminal, where the question can be shown and answered",
         FailureKind::Timeout { .. } => "ask for less, or allow more time",
+        FailureKind::Limit => "ask for less; if that does not help, report it to the author of the server",
         FailureKind::Protocol { .. } | FailureKind::Malformed => {
-            "this is between the host and the server; look at the wire with --trace"
+            "this is between the host and the server; see what they say with: switchboard inspect SERVER METHOD --wire"
         }
         FailureKind::Interrupted => "start it again",
     }

@@ -97,6 +97,7 @@ fn failed(failure: &CallFailure) -> String {
         FailureKind::Unauthorized => "The server wants the person to log in first.".to_owned(),
         FailureKind::Timeout { .. } if said.is_empty() => format!("The call {}.", failure.kind),
         FailureKind::Timeout { .. } => format!("The call {}: {said}", failure.kind),
+        FailureKind::Limit => format!("The call reached a limit: {said}"),
         FailureKind::Malformed => format!("The server returned a malformed result: {said}"),
         FailureKind::InputNeeded => {
             "The tool wants to ask the person something before it goes on, and nobody can be asked here."
@@ -104,7 +105,8 @@ fn failed(failure: &CallFailure) -> String {
         }
         FailureKind::Interrupted => "The call was interrupted.".to_owned(),
     };
-    if failure.maybe_executed {
+    // Many transports say it themselves.
+    if failure.maybe_executed && !said.contains("may have been executed") {
         text.push_str(" It may have been executed all the same.");
     }
     text

@@ -10,15 +10,16 @@ mod event;
 mod mask;
 mod sink;
 mod view;
+mod wire;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use switchboard_client::{Direction, WireMessage};
+use switchboard_client::WireMessage;
 
+use self::wire::WireTap;
 use crate::name::ServerName;
 
 pub use self::authorization::Authorization;
@@ -116,17 +117,12 @@ impl Journal {
     }
 
     /// A tap that records the messages of one server, for `ClientBuilder::on_wire`.
+    ///
+    /// Of what a server says without being asked, such as notifications, the first 1 000 messages between two
+    /// others are recorded; the rest is only counted.
     pub fn tap(&self, server: ServerName) -> impl Fn(WireMessage<'_>) + Send + Sync + 'static {
-        let journal = self.clone();
-        move |message| {
-            let direction = match message.direction {
-                Direction::Sent => WireDirection::Sent,
-                Direction::Received => WireDirection::Received,
-            };
-            let message = serde_json::from_slice(message.bytes)
-                .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(message.bytes).into_owned()));
-            journal.record(Execution::Wire { server: server.clone(), direction, message });
-        }
+        let tap = WireTap::new(self.clone(), server);
+        move |message| tap.see(&message)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {

@@ -47,6 +47,8 @@ pub enum FailureKind {
         /// The limit, in milliseconds.
         after_ms: Option<u64>,
     },
+    /// A limit of the client was reached: the size of an answer, or the rounds of input.
+    Limit,
     /// The server answered with something that is no result.
     Malformed,
     /// The tool asks the person something, and nobody can be asked.
@@ -87,6 +89,7 @@ impl fmt::Display for FailureKind {
                 write!(f, "timed out after {}", Seconds(*after))
             }
             Self::Timeout { after_ms: None } => f.write_str("timed out"),
+            Self::Limit => f.write_str("limit reached"),
             Self::Malformed => f.write_str("malformed result"),
             Self::InputNeeded => f.write_str("the tool asks the person, and nobody can be asked"),
             Self::Interrupted => f.write_str("interrupted"),

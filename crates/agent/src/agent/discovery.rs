@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 
 use super::Agent;
 use crate::error::{AgentError, ErrorKind};
-use crate::exposure::Exposure;
+use crate::exposure::{Exposure, FailedServer};
 use crate::journal::{Declaration, Discovery, Exposed, ExposedName};
 use crate::name::ServerName;
 use crate::policy::{Listing, UpstreamError};
@@ -16,12 +16,16 @@ use crate::visible;
 impl Agent {
     /// The tools of all servers that answer. The servers are asked once.
     ///
-    /// A server that does not answer is reported in the journal and left out, unless none answers.
+    /// A server that does not answer is reported in the journal and by [`Exposure::failed_servers`], and left
+    /// out, unless none answers.
     ///
     /// # Errors
-    /// When no server answers, or a rule of the policy matches no tool.
+    /// When no server answers, a rule of the policy matches no tool, or the agent is interrupted meanwhile.
     pub async fn tools(&self) -> Result<Arc<Exposure>, AgentError> {
-        self.discovered.get_or_try_init(|| self.discover()).await.map(Arc::clone)
+        tokio::select! {
+            exposure = self.discovered.get_or_try_init(|| self.discover()) => exposure.map(Arc::clone),
+            () = self.interrupt.triggered() => Err(super::interrupted()),
+        }
     }
 
     async fn discover(&self) -> Result<Arc<Exposure>, AgentError> {
@@ -36,7 +40,10 @@ impl Agent {
         if declared.is_empty() && !failed.is_empty() {
             return Err(unreachable(&failed));
         }
-        let exposure = Exposure::compile(declared);
+        let reported = failed
+            .iter()
+            .map(|(server, error)| FailedServer { server: server.clone(), message: error.message.clone() });
+        let exposure = Exposure::compile(declared).without(reported.collect());
         self.record_exposure(&exposure);
         let absent = failed.into_iter().map(|(server, _)| server).chain(self.absent.iter().cloned());
         let absent: Vec<ServerName> = absent.collect();

@@ -219,6 +219,9 @@ async fn a_broken_server_is_left_out_unless_it_is_the_only_one() {
         &entry.event,
         Event::Discovery(crate::journal::Discovery::Failed { server, .. }) if server.as_str() == "bad"
     )));
+    let exposure = agent.tools().await.unwrap();
+    let failed = exposure.failed_servers().iter().map(|failed| (failed.server.as_str(), &*failed.message));
+    assert_eq!(failed.collect::<Vec<_>>(), [("bad", "connection refused")]);
 
     for (unauthorized, code) in [(false, 4), (true, 3)] {
         let agent = Agent::builder(Script::new([]))
@@ -227,6 +230,49 @@ async fn a_broken_server_is_left_out_unless_it_is_the_only_one() {
             .unwrap();
         let error = agent.run("q").await.unwrap_err();
         assert_eq!((error.exit_code(), error.server().map(ServerName::as_str)), (code, Some("bad")));
+    }
+}
+
+/// A server that never lists its tools.
+struct Hanging;
+
+impl Upstream for Hanging {
+    fn list(&self) -> BoxFuture<'_, Result<Listing, UpstreamError>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn call<'a>(&'a self, _: &'a Tool, _: &'a RawValue, _: ProgressSink) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_never_comes_can_be_interrupted() {
+    let interrupt = Interrupt::default();
+    let agent = Agent::builder(Script::new([]))
+        .upstream(server("s"), Box::new(Hanging))
+        .interrupt(interrupt.clone())
+        .build()
+        .unwrap();
+    let (listed, ()) = tokio::join!(agent.tools(), async { interrupt.trigger() });
+    assert_eq!(listed.unwrap_err().exit_code(), 130);
+}
+
+#[tokio::test]
+async fn a_call_that_reaches_a_limit_is_6() {
+    let timeout = FailureKind::timeout(None);
+    for kind in [timeout, FailureKind::Limit] {
+        let upstream = fake(&["t"], move |_, _| {
+            Box::pin(std::future::ready(ToolOutcome::Failed(CallFailure::new(kind, "too much"))))
+        });
+        let agent = Agent::builder(Script::new([]))
+            .upstream(server("s"), upstream)
+            .policy(Policy::new(Mode::Yes))
+            .build()
+            .unwrap();
+        let arguments = RawValue::from_string("{}".to_owned()).unwrap();
+        let error = agent.call(&server("s"), "t", arguments).await.unwrap_err();
+        assert_eq!((error.exit_code(), error.code()), (6, "limit_reached"), "{error}");
     }
 }
 

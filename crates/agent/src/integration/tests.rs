@@ -43,6 +43,13 @@ fn failures_are_kept_apart() {
         CallFailure::new(timeout, "").maybe_executed(true),
         "The call timed out after 1.500 s. It may have been executed all the same.",
     );
+    let said = "tools/call timed out after 1 s, and may have been executed";
+    check_failure(
+        CallFailure::new(timeout, said).maybe_executed(true),
+        "The call timed out after 1.500 s: tools/call timed out after 1 s, and may have been executed",
+    );
+    let limit = CallFailure::new(FailureKind::Limit, "not complete after 10 rounds of input");
+    check_failure(limit, "The call reached a limit: not complete after 10 rounds of input");
     let malformed = CallFailure::new(FailureKind::Malformed, "missing field `content`");
     check_failure(malformed, "The server returned a malformed result: missing field `content`");
 }

@@ -303,6 +303,13 @@ pub enum Execution {
         /// The message: JSON if it is, else text.
         message: Value,
     },
+    /// Messages of the wire that nobody asked for, and that are not recorded because there are too many.
+    WireLeftOut {
+        /// From which server.
+        server: ServerName,
+        /// How many.
+        messages: u64,
+    },
 }
 
 /// Which way a message went.

@@ -75,6 +75,7 @@ impl Masker {
             Event::Authorization(Authorization::Elicited { message, .. }) => self.text(message),
             Event::Authorization(_) => {}
             Event::Execution(Execution::Wire { message, .. }) => self.value(message),
+            Event::Execution(Execution::WireLeftOut { .. }) => {}
             Event::Execution(Execution::Progress { message, .. }) => {
                 if let Some(message) = message {
                     self.text(message);

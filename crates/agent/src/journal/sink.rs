@@ -4,6 +4,10 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Entry;
+use super::event::Selection;
+
+/// How long a journal in lines may get, in bytes. 64 MiB.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// A reader of the journal.
 pub trait Sink: Send {
@@ -20,22 +24,39 @@ impl<F: FnMut(&Entry) + Send> Sink for F {
 /// One JSON object a line. Pieces of an answer that is still being written are left out: the whole answer
 /// follows them.
 ///
-/// If the writer fails, for example because the disk is full, that is logged once and the run goes on.
+/// If the writer fails, for example because the disk is full, that is logged once and the run goes on. After 64 MiB
+/// a last line says that the journal ends there.
 #[derive(Debug)]
 pub struct JsonLines<W> {
     writer: W,
-    failed: bool,
+    max_bytes: u64,
+    bytes: u64,
+    ended: bool,
 }
 
 impl<W: Write + Send> JsonLines<W> {
     /// Writes to `writer`, and flushes after every line, so that a crash loses nothing that happened before.
     pub fn new(writer: W) -> Self {
-        Self { writer, failed: false }
+        Self { writer, max_bytes: MAX_BYTES, bytes: 0, ended: false }
+    }
+
+    /// Ends the journal after this many bytes, but for the last line that says so.
+    #[must_use]
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = bytes;
+        self
     }
 
     fn line(&mut self, entry: &Entry) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
+        self.bytes = self.bytes.saturating_add(line.len() as u64);
+        if self.bytes > self.max_bytes && !self.ended {
+            self.ended = true;
+            let text = format!("the journal ends here: it may have {} bytes", self.max_bytes);
+            tracing::warn!("{text}");
+            return self.line(&Entry { event: Selection::Note { text }.into(), ..*entry });
+        }
         self.writer.write_all(&line)?;
         self.writer.flush()
     }
@@ -43,11 +64,11 @@ impl<W: Write + Send> JsonLines<W> {
 
 impl<W: Write + Send> Sink for JsonLines<W> {
     fn write(&mut self, entry: &Entry) {
-        if self.failed || entry.event.is_piece() {
+        if self.ended || entry.event.is_piece() {
             return;
         }
         if let Err(error) = self.line(entry) {
-            self.failed = true;
+            self.ended = true;
             tracing::warn!(%error, "the journal cannot be written; the run goes on without it");
         }
     }

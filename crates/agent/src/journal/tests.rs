@@ -1,5 +1,8 @@
 //! The stream, its masks and its views.
 
+use serde_json::Value;
+use switchboard_client::Direction;
+
 use super::*;
 use crate::name::CallId;
 use crate::outcome::FailureKind;
@@ -172,4 +175,52 @@ fn a_line_stays_one_line_and_short_whatever_a_server_says() {
     let event = Event::from(Selection::Note { text });
     let shown = line(&Entry { seq: 1, unix_ms: 0, elapsed_ms: 7, event }).unwrap();
     assert!(!shown.contains(['\n', '\u{1b}']) && shown.len() < 300, "{shown}");
+}
+
+#[test]
+fn of_a_flood_on_the_wire_the_beginning_is_recorded_and_the_rest_counted() {
+    let memory = Memory::default();
+    let tap = Journal::new().with_sink(memory.clone()).tap(ServerName::new("loud").unwrap());
+    let received = |text: &str| {
+        tap(WireMessage { direction: Direction::Received, bytes: text.as_bytes() });
+    };
+    for _ in 0..1500 {
+        received(r#"{"jsonrpc":"2.0","method":"notifications/message"}"#);
+    }
+    received(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    for _ in 0..1001 {
+        received("noise");
+    }
+    drop(tap);
+    let left_out = |entry: &Entry| match entry.event {
+        Event::Execution(Execution::WireLeftOut { messages, .. }) => Some(messages),
+        _ => None,
+    };
+    let entries = memory.entries();
+    assert_eq!(entries.iter().filter_map(left_out).collect::<Vec<_>>(), [500, 1]);
+    assert_eq!(entries.len(), 1000 + 1 + 1 + 1000 + 1);
+}
+
+#[test]
+fn a_journal_in_lines_ends_with_a_note_at_its_limit() {
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+    impl std::io::Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let shared = Arc::new(Mutex::new(Vec::new()));
+    let lines = JsonLines::new(Shared(Arc::clone(&shared))).max_bytes(1000);
+    let journal = Journal::new().with_sink(lines);
+    for _ in 0..100 {
+        journal.record(Selection::Note { text: "x".repeat(100) });
+    }
+    let text = String::from_utf8(shared.lock().unwrap().clone()).unwrap();
+    assert!(text.len() < 1400, "{} bytes", text.len());
+    let last: Entry = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert!(format!("{last:?}").contains("the journal ends here"), "{last:?}");
 }

@@ -67,6 +67,9 @@ fn body(event: &Event, out: &mut String) -> std::fmt::Result {
             let arrow = if *direction == WireDirection::Sent { "→" } else { "←" };
             write!(out, "{arrow} {server} {}", json(message))
         }
+        Event::Execution(Execution::WireLeftOut { server, messages }) => {
+            write!(out, "{messages} more messages of {server} are not recorded")
+        }
         Event::Result { call, took_ms, outcome } => match outcome {
             ResultEvent::Returned { is_error, result } => {
                 let how = if *is_error { "tool error" } else { "result" };

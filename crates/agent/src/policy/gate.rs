@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
@@ -14,6 +14,12 @@ use crate::exposure::Exposure;
 use crate::journal::{Authorization, Event, Execution, Invocation, Journal, ResultEvent, journaled_result};
 use crate::name::{CallId, ServerName};
 use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
+
+/// How many messages of progress of one call are passed on at whatever speed they come.
+const FREE_PROGRESS: u32 = 1000;
+
+/// The least time between two of those that come after them.
+const PROGRESS_PACE: Duration = Duration::from_millis(100);
 
 /// Owns the connections. Its fields are private to this file, so that a call without a permit cannot be
 /// written anywhere.
@@ -138,7 +144,15 @@ impl Gate {
 
     fn progress_sink(&self, call: CallId) -> ProgressSink {
         let journal = self.journal.clone();
+        let pace = Mutex::new((0_u32, Instant::now()));
         Arc::new(move |CallProgress { done, total, message }| {
+            let mut pace = pace.lock().unwrap_or_else(PoisonError::into_inner);
+            let (count, last) = &mut *pace;
+            if *count >= FREE_PROGRESS && last.elapsed() < PROGRESS_PACE {
+                return;
+            }
+            (*count, *last) = (count.saturating_add(1), Instant::now());
+            drop(pace);
             journal.record(Event::Execution(Execution::Progress { call, done, total, message }));
         })
     }

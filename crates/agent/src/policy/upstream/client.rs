@@ -96,7 +96,12 @@ impl Upstream for ClientUpstream {
 
 impl From<&Error> for UpstreamError {
     fn from(error: &Error) -> Self {
-        Self { message: error.to_string(), unauthorized: error.is_unauthorized() }
+        // Whoever shows it names the server.
+        let message = match error.next_action() {
+            Some(next) => format!("{}; {next}", error.cause()),
+            None => error.cause().to_owned(),
+        };
+        Self { message, unauthorized: error.is_unauthorized() }
     }
 }
 
@@ -112,6 +117,7 @@ fn failure(error: &Error) -> CallFailure {
         (Some(code), said) => (FailureKind::Protocol { code: code.0 }, said.unwrap_or_default().to_owned()),
         (None, _) if error.is_unauthorized() => (FailureKind::Unauthorized, error.to_string()),
         (None, _) if error.is_timeout() => (FailureKind::timeout(None), error.to_string()),
+        (None, _) if error.is_limit() => (FailureKind::Limit, error.cause().to_owned()),
         (None, _) if error.is_cancelled() => (FailureKind::Interrupted, error.to_string()),
         (None, _) if error.is_server_fault() => (FailureKind::Malformed, error.to_string()),
         (None, _) => (FailureKind::Transport, error.to_string()),
