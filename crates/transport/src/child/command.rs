@@ -37,6 +37,7 @@ pub struct ChildCommand {
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     env_clear: bool,
+    env_remove: Vec<OsString>,
     directory: Option<PathBuf>,
     shutdown: Shutdown,
     stderr_bytes: usize,
@@ -52,6 +53,7 @@ impl ChildCommand {
             args: Vec::new(),
             env: Vec::new(),
             env_clear: false,
+            env_remove: Vec::new(),
             directory: None,
             shutdown: Shutdown::default(),
             stderr_bytes: 64 * 1024,
@@ -77,6 +79,14 @@ impl ChildCommand {
     #[must_use]
     pub fn env_clear(mut self) -> Self {
         self.env_clear = true;
+        self
+    }
+
+    /// Does not pass on a variable of this process's environment, such as one that holds a key.
+    /// [`env`](Self::env) can still set it.
+    #[must_use]
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.env_remove.push(name.as_ref().to_owned());
         self
     }
 
@@ -159,6 +169,9 @@ impl ChildCommand {
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if self.env_clear {
             command.env_clear();
+        }
+        for name in &self.env_remove {
+            command.env_remove(name);
         }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         if let Some(directory) = &self.directory {
