@@ -21,8 +21,8 @@ Exit codes, with the kinds of failure that --json tells apart:
   3    a server wants a login (login_needed): give a token with --bearer-env
   4    a server cannot be reached (server_unreachable)
   5    a tool or a server reported an error (tool_failed)
-  6    the limit of --max-steps, --max-calls or --timeout was reached, or inspect had no
-       answer in time (limit_reached)
+  6    a limit was reached (limit_reached): --max-steps, --max-calls, --timeout, or of one
+       request: no answer in time, an answer too large, too many rounds of input
   7    the language model failed (model_failed), or there is none and no tool fits the words
        of the question (no_tool_fits)
   130  interrupted (interrupted)

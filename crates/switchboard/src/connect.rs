@@ -7,6 +7,9 @@ use crate::auth::Headers;
 use crate::failure::{Exit, Failure, LOGIN};
 use crate::servers::Target;
 
+/// The keys of language models. They are this program's, so no server that it starts inherits them.
+const MODEL_KEYS: [&str; 2] = ["OPENAI_API_KEY", "OPENROUTER_API_KEY"];
+
 /// A client that introduces itself as this program.
 pub(crate) fn builder() -> ClientBuilder {
     Client::builder().info("switchboard", env!("CARGO_PKG_VERSION"))
@@ -29,7 +32,8 @@ pub(crate) async fn connect(
         }
         Target::Command(words) => {
             let (program, args) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
-            let mut child = ChildCommand::new(program).args(args);
+            let child = ChildCommand::new(program).args(args);
+            let mut child = MODEL_KEYS.iter().fold(child, |child, key| child.env_remove(key));
             if let Some(lines) = stderr {
                 child = child.stderr_lines(lines);
             }
@@ -69,9 +73,9 @@ fn exit(error: &Error) -> Exit {
         Exit::Login
     } else if error.is_cancelled() {
         Exit::Interrupted
-    } else if error.is_unreachable() || error.is_legacy() || error.http_status().is_some() {
+    } else if error.is_unreachable() || error.is_incompatible() || error.http_status().is_some() {
         Exit::Unreachable
-    } else if error.is_timeout() {
+    } else if error.is_timeout() || error.is_limit() {
         Exit::Limit
     } else if error.code().is_some() || error.is_server_fault() {
         Exit::Tool

@@ -108,6 +108,11 @@ impl Failure {
         self
     }
 
+    /// What went wrong, without the server's name and without what to do about it.
+    pub(crate) fn cause(&self) -> &str {
+        &self.message
+    }
+
     /// The exit code.
     pub(crate) fn code(&self) -> ExitCode {
         ExitCode::from(self.code)
@@ -159,12 +164,17 @@ fn usual_hint(kind: ErrorKind) -> &'static str {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.server {
-            Some(server) if !self.message.contains(server.as_str()) => {
+            Some(server) if !begins_with(&self.message, server) => {
                 write!(f, "{server}: {}", self.message)
             }
             _ => f.write_str(&self.message),
         }
     }
+}
+
+/// Whether a message begins with the server that it is about, as `SERVER: …` or `SERVER/TOOL …`.
+fn begins_with(message: &str, server: &str) -> bool {
+    message.strip_prefix(server).is_some_and(|rest| rest.starts_with([':', '/']))
 }
 
 #[cfg(test)]
@@ -176,5 +186,7 @@ mod tests {
         let failure = |message| Failure::new(Exit::Tool, message, "").on_server("station");
         assert_eq!(failure("no answer").to_string(), "station: no answer");
         assert_eq!(failure("station/get_climate failed").to_string(), "station/get_climate failed");
+        assert_eq!(failure("station: no answer").to_string(), "station: no answer");
+        assert_eq!(failure("the station failed").to_string(), "station: the station failed");
     }
 }

@@ -1,11 +1,13 @@
 //! `switchboard run`: a question becomes an answer.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use switchboard_agent::exposure::Exposure;
 use switchboard_agent::{Answer, CallRecord, CallStatus, LanguageModel, Limits, ToolOutcome};
 use switchboard_llm::Usage;
 use switchboard_protocol::model::tool::CallToolResult;
@@ -13,7 +15,8 @@ use switchboard_protocol::model::tool::CallToolResult;
 use crate::ask;
 use crate::cli::{EXIT_CODES, at_least_one};
 use crate::consent::ConsentArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
+use crate::interrupt::unless_interrupted;
 use crate::model::{self, ModelArgs};
 use crate::output;
 use crate::screen::Screen;
@@ -21,6 +24,7 @@ use crate::servers::ServerArgs;
 use crate::session::{Options, Session};
 use crate::stdin;
 use crate::time_limit::TimeLimit;
+use crate::tools::FailedEntry;
 
 /// Ask a question; tools answer it
 ///
@@ -77,6 +81,9 @@ struct RunResult<'a> {
     calls: Vec<CallResult<'a>>,
     steps: u32,
     usage: Usage,
+    /// Servers that the run went on without.
+    #[serde(rename = "failedServers")]
+    failed_servers: Vec<FailedEntry>,
 }
 
 /// One call in it.
@@ -124,7 +131,7 @@ pub(crate) async fn command(
     (json, verbose): (bool, bool),
     screen: &Screen,
 ) -> Result<(), Failure> {
-    let question = stdin::question(&args.question)?;
+    let question = stdin::question(&args.question).await?;
     let timeout = args.timeout.map(|seconds| Duration::from_secs(seconds.into()));
     let options = Options {
         servers: &args.servers,
@@ -134,26 +141,48 @@ pub(crate) async fn command(
         verbose,
         time_limit: timeout.map(TimeLimit::new),
     };
-    let model = model::choose(&args.model, screen).await?;
+    let model = unless_interrupted(model::choose(&args.model, screen)).await?;
     let by_model = model.is_some();
     let session = match model {
         Some(model) => Session::open(LanguageModel::new(model), &options, screen).await?,
         None => Session::open(ask::router(screen), &options, screen).await?,
     };
     let asked = async {
+        let exposure = session.tools(screen).await?;
+        warn_of_left_out(&exposure, screen);
         let answered = session.agent().run(&question).await;
-        answered.map_err(|error| {
-            Failure::from(error)
-                .hint_for(Exit::Limit, "ask for less at once, or raise --max-steps or --max-calls")
-        })
+        let answer = answered.map_err(|error| Failure::from(error).map_hint(in_options))?;
+        Ok::<_, Failure>((answer, session.failed(&exposure).map(FailedEntry::from).collect::<Vec<_>>()))
     };
     let answered = session.run(asked).await;
     session.close().await;
-    let answer = answered.map_err(|failure| args.model.explain(failure))?;
-    report(&answer, by_model, json, screen)
+    let (answer, failed) = answered.map_err(|failure| args.model.explain(failure))?;
+    report(&answer, (by_model, failed), json, screen)
 }
 
-fn report(answer: &Answer, by_model: bool, json: bool, screen: &Screen) -> Result<(), Failure> {
+/// The library does not know the options.
+fn in_options(hint: String) -> String {
+    hint.replace("the limit of steps", "--max-steps").replace("the limit of calls", "--max-calls")
+}
+
+/// One line for each server of which not all tools can be used.
+fn warn_of_left_out(exposure: &Exposure, screen: &Screen) {
+    let mut counts = BTreeMap::new();
+    for left_out in exposure.left_out() {
+        *counts.entry(&left_out.server).or_insert(0_usize) += 1;
+    }
+    for (server, count) in counts {
+        let tools = if count == 1 { "1 tool is" } else { &format!("{count} tools are") };
+        screen.warning(&format!("{tools} left out of {server}; switchboard tools list says why"));
+    }
+}
+
+fn report(
+    answer: &Answer,
+    (by_model, failed_servers): (bool, Vec<FailedEntry>),
+    json: bool,
+    screen: &Screen,
+) -> Result<(), Failure> {
     for note in &answer.notes {
         screen.note(note);
     }
@@ -165,6 +194,7 @@ fn report(answer: &Answer, by_model: bool, json: bool, screen: &Screen) -> Resul
             calls: answer.calls.iter().map(|record| CallResult::from(&**record)).collect(),
             steps: answer.steps,
             usage: answer.usage,
+            failed_servers,
         });
     }
     if screen.is_terminal() && output::is_terminal() {

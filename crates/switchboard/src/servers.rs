@@ -26,7 +26,8 @@ pub(crate) struct ServerArgs {
 
     /// A server to start as a child process that speaks over stdio; repeatable. The text is split into words as a
     /// shell does ('…' and "…" keep spaces, \ takes the next character as it is), and nothing else is done to it: no
-    /// variables, no ~, no pipes. Its name is that of the program
+    /// variables, no ~, no pipes. Its name is that of the program. It inherits the environment without
+    /// OPENAI_API_KEY and OPENROUTER_API_KEY
     #[arg(long = "command", value_name = "CMD ARGS")]
     commands: Vec<String>,
 

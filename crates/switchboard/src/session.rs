@@ -3,9 +3,11 @@
 
 use std::future::Future;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use switchboard_agent::exposure::{Exposure, FailedServer};
 use switchboard_agent::journal::{Discovery, Journal};
 use switchboard_agent::policy::{Mode, Policy};
 use switchboard_agent::{Agent, Interrupt, Limits, Selector, ServerName};
@@ -66,6 +68,8 @@ pub(crate) struct Session {
 #[derive(Debug, Default)]
 struct Opened {
     clients: Vec<(ServerName, Client)>,
+    /// Servers that could not be reached, and why.
+    failed: Vec<FailedServer>,
     demo: Option<demo::Running>,
     /// Those who show what children write to stderr.
     relays: Vec<JoinHandle<()>>,
@@ -116,12 +120,33 @@ impl Session {
         for (name, client) in &opened.clients {
             builder = builder.server(name.clone(), client.clone());
         }
+        for failed in &opened.failed {
+            builder = builder.absent(failed.server.clone());
+        }
         Ok(Self { agent: builder.build()?, interrupt, opened, time_limit: options.time_limit })
     }
 
     /// The agent.
     pub(crate) fn agent(&self) -> &Agent {
         &self.agent
+    }
+
+    /// The tools of all servers that list them, and a warning for each that does not.
+    ///
+    /// # Errors
+    /// The agent's own.
+    pub(crate) async fn tools(&self, screen: &Screen) -> Result<Arc<Exposure>, Failure> {
+        let exposure = self.agent.tools().await?;
+        for FailedServer { server, message } in exposure.failed_servers() {
+            screen.warning(&format!("{server}: {message}; going on without {server}"));
+        }
+        Ok(exposure)
+    }
+
+    /// All servers that the run goes on without: those that could not be reached, then those that do not list
+    /// their tools.
+    pub(crate) fn failed<'a>(&'a self, exposure: &'a Exposure) -> impl Iterator<Item = &'a FailedServer> {
+        self.opened.failed.iter().chain(exposure.failed_servers())
     }
 
     /// Waits for something that the agent does. Ctrl-c cancels its calls at their servers.
@@ -215,6 +240,8 @@ impl Opened {
                     if some {
                         screen.warning(&format!("{failure}; going on without {server}"));
                     }
+                    let message = failure.cause().to_owned();
+                    self.failed.push(FailedServer { server: server.clone(), message });
                     journal.record(Discovery::Failed { server, error: failure.to_string(), took_ms });
                     failures.push(failure);
                 }
@@ -229,7 +256,7 @@ impl Opened {
     }
 
     async fn close(self) {
-        let Self { clients, demo, relays } = self;
+        let Self { clients, failed: _, demo, relays } = self;
         let goodbye = async {
             join_all(clients.iter().map(|(_, client)| client.close())).await;
             // A relay ends when the last one lets go of what it relays.

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use switchboard_agent::exposure::{ExposedTool, Exposure, LeftOut};
+use switchboard_agent::exposure::{ExposedTool, Exposure, FailedServer, LeftOut};
 use switchboard_agent::{Limits, Router, ServerName, render, visible};
 use switchboard_protocol::model::tool::{CallToolResult, Tool};
 
@@ -88,6 +88,20 @@ struct ToolEntry<'a> {
 struct ToolList<'a> {
     tools: Vec<ToolEntry<'a>>,
     left_out: Vec<LeftOutEntry<'a>>,
+    failed_servers: Vec<FailedEntry>,
+}
+
+/// A server that a command went on without, with `--json`.
+#[derive(Serialize)]
+pub(crate) struct FailedEntry {
+    server: String,
+    message: String,
+}
+
+impl From<&FailedServer> for FailedEntry {
+    fn from(failed: &FailedServer) -> Self {
+        Self { server: failed.server.to_string(), message: failed.message.clone() }
+    }
 }
 
 #[derive(Serialize)]
@@ -137,11 +151,12 @@ struct View<'a> {
 
 impl View<'_> {
     async fn list(&self, servers: ServerArgs) -> Result<(), Failure> {
-        let exposure = self.exposure(servers).await?;
+        let (exposure, failed_servers) = self.exposure(servers).await?;
         if self.json {
             return output::json(&ToolList {
                 tools: exposure.tools().iter().map(ToolEntry::from).collect(),
                 left_out: exposure.left_out().iter().map(LeftOutEntry::from).collect(),
+                failed_servers,
             });
         }
         for left_out in exposure.left_out() {
@@ -152,17 +167,21 @@ impl View<'_> {
     }
 
     async fn show(&self, name: &str, servers: ServerArgs) -> Result<(), Failure> {
-        let exposure = self.exposure(servers).await?;
+        let (exposure, _) = self.exposure(servers).await?;
         let tool = find(&exposure, name)?;
         if self.json { output::json(&ToolEntry::from(tool)) } else { output::text(&page(tool)) }
     }
 
     /// The tools of all servers, without keeping the connections.
-    async fn exposure(&self, servers: ServerArgs) -> Result<Arc<Exposure>, Failure> {
+    async fn exposure(&self, servers: ServerArgs) -> Result<(Arc<Exposure>, Vec<FailedEntry>), Failure> {
         let session = self.open(&servers, None).await?;
-        let exposure = session.run(session.agent().tools()).await;
+        let exposure = session.run(session.tools(self.screen)).await;
+        let listed = exposure.map(|exposure| {
+            let failed = session.failed(&exposure).map(FailedEntry::from).collect();
+            (exposure, failed)
+        });
         session.close().await;
-        exposure
+        listed
     }
 
     async fn call(
@@ -171,7 +190,7 @@ impl View<'_> {
         consent: &ConsentArgs,
         servers: ServerArgs,
     ) -> Result<(), Failure> {
-        let arguments = stdin::text(arguments, "the arguments")?;
+        let arguments = stdin::text(arguments, "the arguments").await?;
         let session = self.open(&servers, Some(consent)).await?;
         let called = self.called(&session, name, &arguments).await;
         session.close().await;
@@ -185,7 +204,7 @@ impl View<'_> {
         name: &str,
         arguments: &str,
     ) -> Result<CallToolResult, Failure> {
-        let exposure = session.run(session.agent().tools()).await?;
+        let exposure = session.run(session.tools(self.screen)).await?;
         let tool = find(&exposure, name)?;
         let arguments = object(arguments, tool)?;
         let called = session.run(session.agent().call(tool.server(), &tool.tool().name, arguments)).await;

@@ -8,6 +8,8 @@
 )]
 
 mod auth;
+#[cfg(unix)]
+mod broken;
 mod child;
 mod demo;
 #[cfg(unix)]
