@@ -151,7 +151,7 @@ pub(crate) async fn command(
         let exposure = session.tools(screen).await?;
         warn_of_left_out(&exposure, screen);
         let answered = session.agent().run(&question).await;
-        let answer = answered.map_err(|error| Failure::from(error).map_hint(in_options))?;
+        let answer = answered.map_err(|error| Failure::from(error).map_hint(|hint| in_options(&hint)))?;
         Ok::<_, Failure>((answer, session.failed(&exposure).map(FailedEntry::from).collect::<Vec<_>>()))
     };
     let answered = session.run(asked).await;
@@ -161,7 +161,7 @@ pub(crate) async fn command(
 }
 
 /// The library does not know the options.
-fn in_options(hint: String) -> String {
+fn in_options(hint: &str) -> String {
     hint.replace("the limit of steps", "--max-steps").replace("the limit of calls", "--max-calls")
 }
 

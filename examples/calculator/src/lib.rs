@@ -19,7 +19,7 @@ pub enum Angle {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Expression {
-    /// Arithmetic with + - * / % ^, parentheses, PI, E, and functions such as sin, sqrt, ln, abs.
+    /// Arithmetic with + - * / ^, parentheses, PI, E, and functions such as sin, sqrt, ln, abs.
     expression: String,
     /// Whether angles are degrees or radians (the default).
     #[serde(default)]
