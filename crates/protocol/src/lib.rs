@@ -27,6 +27,7 @@ pub mod seal;
 pub mod session;
 pub mod trace;
 pub mod uri_template;
+pub mod visible;
 
 pub use era::{Era, Revision};
 pub use error::{ErrorCode, ProtocolError};
