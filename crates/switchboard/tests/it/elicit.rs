@@ -116,9 +116,14 @@ fn an_address_is_shown_and_never_fetched() {
     listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}/login?for=you", listener.local_addr().unwrap());
     let question = json!({"mode": "url", "message": "Log in", "url": url, "elicitationId": "1"});
-    let ran = check(question.clone(), &[("[c] cancel: ", "maybe"), ("Answer y, d or c.", "y")], 0);
+    let ran = check(question.clone(), &[("[c] cancel: ", "maybe"), ("[c] cancel: ", "y")], 0);
     assert!(ran.stdout.contains("accept"), "{}", ran.stdout);
-    ran.says(&["open an address", "127.0.0.1", &format!("Open this in your browser: {url}")]);
+    ran.says(&[
+        "Answer y, d or c.",
+        "open an address",
+        "127.0.0.1",
+        &format!("Open this in your browser: {url}"),
+    ]);
     assert!(check(question, &[("[c] cancel: ", "d")], 0).stdout.contains("decline"));
     assert!(listener.accept().is_err(), "somebody fetched it");
     let odd = json!({"mode": "url", "message": "Log in", "url": "javascript:alert(1)", "elicitationId": "1"});

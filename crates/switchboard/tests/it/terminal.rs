@@ -105,6 +105,8 @@ fn a_person_is_shown_the_whole_call_and_says_yes() {
     terminal.wait_for("[n] no:");
     terminal.type_line("maybe");
     terminal.wait_for("Answer y, r or n.");
+    // What is typed before a question stands there is no answer to it.
+    terminal.wait_for("[n] no:");
     terminal.type_line("y");
     let ran =
         terminal.end().expect(0).says(&["Allow this call?", "station", "get_climate", "arguments", "{}"]);
