@@ -1,9 +1,11 @@
 //! Revisions and eras: the only place that knows dates.
 //!
-//! A date is a row in a table; only the family (modern or legacy) is code. The adapter for the
-//! legacy family is not part of this crate yet; what is here recognises it by name.
+//! A date is a row in a table; only the family (modern or legacy) is code. The adapter of the legacy
+//! family is [`legacy`]; without the feature of that name a legacy revision is only recognised.
 
 mod evidence;
+#[cfg(feature = "legacy")]
+pub mod legacy;
 
 use std::fmt;
 

@@ -1,0 +1,17 @@
+//! The legacy revisions: a handshake opens a session, and both sides may ask.
+//!
+//! Everything here turns what those revisions say into the one model of this crate and back, without IO and
+//! without inventing anything: what a revision has not is left out, and what cannot be said in it is an
+//! error that says so. Between the dates the difference is data ([`Features`]). Sessions and streams are
+//! the business of the server and of the client.
+//!
+//! Where to look next: [`Features`] is the table, `handshake` the beginning of a session, `result` and
+//! `list` what a server answers, `question` what it asks, `upgrade` what a client reads.
+
+pub mod capability;
+mod features;
+mod handshake;
+pub mod name;
+
+pub use features::Features;
+pub use handshake::{Disagreement, Initialize, InitializeResult, agree, negotiate};
