@@ -3,10 +3,12 @@
 //!
 //! Redirects are followed here and not by the HTTP client: only 307 and 308, only to the same
 //! origin, so that no credential leaves it. A request is never repeated here; whether that is safe
-//! is known above. Where to look next: `answer` reads what came back, `tls` builds the client.
+//! is known above. Where to look next: `answer` reads what came back, `body` the bytes of it, `refusal` what is no success,
+//! `tls` builds the client.
 
 mod answer;
-mod refusal;
+pub(crate) mod body;
+pub(crate) mod refusal;
 mod tls;
 
 use std::error::Error as _;
@@ -14,7 +16,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use reqwest::Response;
 use switchboard_protocol::RequestId;
 use url::Url;
@@ -26,6 +28,15 @@ use crate::secret::Headers;
 use crate::wire::Tap;
 
 pub(crate) use answer::HttpStream;
+
+/// One HTTP request on its way, without the headers that the host gave.
+pub(crate) struct Outgoing {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    /// A message; the transport has requests without one only in the legacy era.
+    pub(crate) body: Option<Bytes>,
+}
 
 /// The way to a server at a URL.
 pub(crate) struct HttpLink {
@@ -69,20 +80,25 @@ impl HttpLink {
         Err(refusal::read(response, &self.limits, &self.tap).await)
     }
 
-    async fn post(&self, mut headers: HeaderMap, body: Bytes) -> Result<Response, Error> {
+    async fn post(&self, headers: HeaderMap, body: Bytes) -> Result<Response, Error> {
+        self.send(Outgoing { method: Method::POST, url: self.url.clone(), headers, body: Some(body) }).await
+    }
+
+    /// Sends one HTTP request, and once more for each redirect that is followed.
+    ///
+    /// # Errors
+    /// When nothing came back, or a redirect that is not followed.
+    pub(crate) async fn send(&self, outgoing: Outgoing) -> Result<Response, Error> {
+        let Outgoing { method, mut url, mut headers, body } = outgoing;
         headers.extend(self.headers.map().clone());
-        let mut url = self.url.clone();
         let mut status = StatusCode::PERMANENT_REDIRECT;
         for _ in 0..=self.limits.redirects {
-            self.tap.sent(&body);
-            let response = self
-                .client
-                .post(url.clone())
-                .headers(headers.clone())
-                .body(body.clone())
-                .send()
-                .await
-                .map_err(|error| failed(&error))?;
+            let mut request = self.client.request(method.clone(), url.clone()).headers(headers.clone());
+            if let Some(body) = &body {
+                self.tap.sent(body);
+                request = request.body(body.clone());
+            }
+            let response = request.send().await.map_err(|error| failed(&error))?;
             status = response.status();
             match status {
                 StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {

@@ -13,7 +13,7 @@ use crate::error::{Delivery, Error, Kind, excerpt};
 use crate::limits::Limits;
 use crate::wire::Tap;
 
-pub(super) async fn read(response: Response, limits: &Limits, tap: &Tap) -> Error {
+pub(crate) async fn read(response: Response, limits: &Limits, tap: &Tap) -> Error {
     let status = response.status();
     let headers = response.headers().clone();
     let body = body(response, limits.error_body_bytes).await;
@@ -94,7 +94,7 @@ fn next_action(status: StatusCode) -> &'static str {
 
 /// Plain text is shown; markup is not, and neither is JSON that says nothing of this protocol.
 fn readable(headers: &HeaderMap, body: &[u8]) -> Option<String> {
-    let media_type = super::answer::media_type(headers)?;
+    let media_type = super::body::media_type(headers)?;
     if !media_type.eq_ignore_ascii_case("text/plain") {
         return None;
     }
