@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
-use crate::{conformance, process, tidy, workspace};
+use crate::{conformance, process, sunset, tidy, workspace};
 
 /// Arguments of `cargo xtask ci`.
 #[derive(clap::Args)]
@@ -35,6 +35,8 @@ enum Step {
     Clippy,
     /// Unit and integration tests.
     Test,
+    /// Everything again without the legacy.
+    Sunset,
     /// Examples in the documentation.
     Doctest,
     /// The documentation itself.
@@ -91,6 +93,10 @@ impl Step {
             Self::Test => {
                 install_nextest()?;
                 cargo(&["nextest", "run", "--workspace"])?;
+            }
+            Self::Sunset => {
+                install_nextest()?;
+                sunset::run(new_cargo)?;
             }
             Self::Doctest => cargo(&["test", "--workspace", "--doc"])?,
             Self::Doc => process::succeed(

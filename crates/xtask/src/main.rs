@@ -10,6 +10,7 @@ mod ci;
 mod conformance;
 mod finding;
 mod process;
+mod sunset;
 mod tidy;
 mod workspace;
 

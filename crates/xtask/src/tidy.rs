@@ -55,8 +55,8 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
 
 fn check_files(files: &[TextFile]) -> Report {
     let mut report = Report::default();
+    report.findings.extend(revisions::check(files));
     for file in files {
-        report.findings.extend(revisions::check(file));
         if file.is_rust() {
             check_rust(file, &mut report);
         }
