@@ -8,10 +8,24 @@
 //! Where to look next: [`Features`] is the table, `handshake` the beginning of a session, `result` and
 //! `list` what a server answers, `question` what it asks, `upgrade` what a client reads.
 
+mod block;
 pub mod capability;
+mod error;
 mod features;
+mod form;
 mod handshake;
+mod lifecycle;
+mod list;
 pub mod name;
+mod progress;
+pub mod question;
+pub mod result;
+mod sampling;
+pub mod upgrade;
 
+pub use error::error;
 pub use features::Features;
 pub use handshake::{Disagreement, Initialize, InitializeResult, agree, negotiate};
+pub use lifecycle::Lifecycle;
+pub use list::list;
+pub use progress::progress;
