@@ -3,14 +3,21 @@
 //!
 //! It understands just enough HTTP/1.1 to read requests. It is no MCP server: the script is.
 
+mod live;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+pub use live::Live;
+use live::{Piece, Source};
 
 /// One request as it came.
 #[derive(Clone, Debug)]
@@ -23,6 +30,8 @@ pub struct Received {
     pub body: Vec<u8>,
     /// Counts connections; equal for requests on the same one.
     pub connection: usize,
+    /// When it had come whole.
+    pub at: Instant,
 }
 
 impl Received {
@@ -38,10 +47,16 @@ impl Received {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// The method of the JSON-RPC message in the body.
+    /// The method of the JSON-RPC message in the body; `response` if that is one; for a request without
+    /// a message its HTTP method.
     #[must_use]
     pub fn method(&self) -> String {
-        self.json()["method"].as_str().unwrap_or_default().to_owned()
+        let message = self.json();
+        match message["method"].as_str() {
+            Some(method) => method.to_owned(),
+            None if message.is_object() => "response".to_owned(),
+            None => self.line.split(' ').next().unwrap_or_default().to_owned(),
+        }
     }
 
     /// The parameters of the JSON-RPC message in the body.
@@ -56,9 +71,10 @@ impl Received {
 pub struct Reply {
     pieces: Vec<Vec<u8>>,
     then: Then,
+    also: Vec<(Live, String)>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 enum Then {
     /// The connection takes the next request.
     #[default]
@@ -66,13 +82,15 @@ enum Then {
     Close,
     /// The connection stays open until the client leaves.
     Hold,
+    /// The connection says what it is given, until that ends or the client leaves.
+    Live(Source),
 }
 
 impl Reply {
     /// Exactly these bytes.
     #[must_use]
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { pieces: vec![bytes.into()], then: Then::KeepAlive }
+        Self { pieces: vec![bytes.into()], ..Self::default() }
     }
 
     /// A status and a body, with further headers, each ended by CRLF.
@@ -140,7 +158,7 @@ impl Reply {
     /// Nothing at all: the connection is closed instead.
     #[must_use]
     pub fn drop_connection() -> Self {
-        Self { pieces: Vec::new(), then: Then::Close }
+        Self { then: Then::Close, ..Self::default() }
     }
 }
 
@@ -169,6 +187,8 @@ struct State {
     unexpected: Vec<String>,
     connections: usize,
     left: usize,
+    /// Requests are not held against the schema of the modern revision.
+    session: bool,
 }
 
 impl ScriptedHttp {
@@ -184,6 +204,13 @@ impl ScriptedHttp {
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Notify::new() });
         tokio::spawn(accept(listener, Arc::clone(&shared)));
         Self { address, shared }
+    }
+
+    /// Plays a server of the legacy era: only the probe is held against the modern schema.
+    #[must_use]
+    pub fn of_legacy_era(self) -> Self {
+        self.shared.lock().session = true;
+        self
     }
 
     /// Adds a reply for a method whose steps are used up, as often as it is asked for.
@@ -204,6 +231,12 @@ impl ScriptedHttp {
         format!("http://{}/mcp", self.address)
     }
 
+    /// Another address of the same server.
+    #[must_use]
+    pub fn url_of(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
     /// Everything that was asked so far.
     #[must_use]
     pub fn received(&self) -> Vec<Received> {
@@ -219,6 +252,12 @@ impl ScriptedHttp {
     /// Waits until the client has left this many held connections.
     pub async fn left(&self, count: usize) {
         self.wait(|state| state.left >= count).await;
+    }
+
+    /// Waits until this many requests for this method have come.
+    pub async fn heard(&self, method: &str, count: usize) {
+        self.wait(|state| state.received.iter().filter(|known| known.method() == method).count() >= count)
+            .await;
     }
 
     /// Waits until this many requests have come.
@@ -258,7 +297,8 @@ impl Shared {
         let mut state = self.lock();
         let method = request.method();
         // Methods below `x/` are the tests' own; so are all notifications over HTTP.
-        if request.json().get("id").is_some() && !method.starts_with("x/") {
+        let modern = !state.session || method == "server/discover";
+        if request.json().get("id").is_some() && !method.starts_with("x/") && modern {
             crate::wire::check_client_message(&request.body);
         }
         state.received.push(request);
@@ -274,6 +314,13 @@ impl Shared {
         drop(state);
         self.changed.notify_waiters();
         reply
+    }
+}
+
+impl Shared {
+    fn client_left(&self) {
+        self.lock().left += 1;
+        self.changed.notify_waiters();
     }
 }
 
@@ -300,18 +347,51 @@ async fn serve(mut stream: TcpStream, connection: usize, shared: Arc<Shared>) {
             }
             tokio::task::yield_now().await;
         }
-        match reply.then {
+        for (live, text) in &reply.also {
+            live.text(text.replace("$id", &id));
+        }
+        match &reply.then {
             Then::KeepAlive => {}
             Then::Close => return,
             Then::Hold => {
-                let mut byte = [0];
-                while matches!(stream.read(&mut byte).await, Ok(1..)) {}
-                shared.lock().left += 1;
-                shared.changed.notify_waiters();
+                left(&mut stream).await;
+                return shared.client_left();
+            }
+            Then::Live(source) => {
+                let Some(mut pieces) = source.take() else { return };
+                if !write_live(&mut stream, &mut pieces).await {
+                    shared.client_left();
+                }
                 return;
             }
         }
     }
+}
+
+/// Writes what comes until it ends; false if the client left before.
+async fn write_live(stream: &mut TcpStream, pieces: &mut UnboundedReceiver<Piece>) -> bool {
+    loop {
+        let piece = tokio::select! {
+            piece = pieces.recv() => piece,
+            () = left(stream) => return false,
+        };
+        match piece {
+            Some(Piece::Text(text)) if stream.write_all(text.as_bytes()).await.is_err() => return false,
+            Some(Piece::Text(_)) => {}
+            Some(Piece::End) => return true,
+            // The test has let go of it: it stays open.
+            None => {
+                left(stream).await;
+                return false;
+            }
+        }
+    }
+}
+
+/// Waits until the client has closed the connection.
+async fn left(stream: &mut TcpStream) {
+    let mut byte = [0];
+    while matches!(stream.read(&mut byte).await, Ok(1..)) {}
 }
 
 /// Puts the id and the length in; pieces keep their size where neither is in them.
@@ -357,5 +437,5 @@ async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: 
     }
     let body = buffer[head_end + 4..end].to_vec();
     buffer.drain(..end);
-    Some(Received { line, headers, body, connection })
+    Some(Received { line, headers, body, connection, at: Instant::now() })
 }
