@@ -313,7 +313,7 @@ fn is_json(content_type: &HeaderValue) -> bool {
 }
 
 /// The media type alone, without parameters and white space.
-fn essence(value: &[u8]) -> &[u8] {
+pub(super) fn essence(value: &[u8]) -> &[u8] {
     let end = value.iter().position(|byte| *byte == b';').unwrap_or(value.len());
     value[..end].trim_ascii()
 }
@@ -351,7 +351,7 @@ fn accepts_both(headers: &HeaderMap) -> bool {
 }
 
 /// Whether a media range has the weight 0, which excludes it.
-fn is_refused(range: &[u8]) -> bool {
+pub(super) fn is_refused(range: &[u8]) -> bool {
     range.split(|byte| *byte == b';').skip(1).any(|parameter| {
         let mut halves = parameter.splitn(2, |byte| *byte == b'=').map(<[u8]>::trim_ascii);
         let is_weight = halves.next().is_some_and(|name| name.eq_ignore_ascii_case(b"q"));

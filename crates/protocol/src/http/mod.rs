@@ -5,6 +5,8 @@
 
 pub mod classify;
 pub mod headers;
+#[cfg(feature = "legacy")]
+pub mod legacy;
 pub mod param_headers;
 pub mod value;
 
