@@ -18,3 +18,5 @@ pub use memory::{InProcess, Pipe};
 pub use pipe::{
     Disconnected, LogSink, MailboxLimits, Message, OpenError, PipeClient, PipeExchange, PipeOptions,
 };
+#[cfg(feature = "legacy")]
+pub use pipe::{Unsolicited, UnsolicitedSink};

@@ -6,6 +6,8 @@
 
 mod driver;
 mod exchange;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod mailbox;
 
 use std::collections::HashMap;
@@ -22,6 +24,8 @@ use crate::memory::Pipe;
 use mailbox::Mailbox;
 
 pub use exchange::{Message, PipeExchange};
+#[cfg(feature = "legacy")]
+pub use legacy::{Unsolicited, UnsolicitedSink};
 pub use mailbox::MailboxLimits;
 
 /// Takes log messages that belong to no exchange in particular. It is called from the task that
@@ -147,6 +151,8 @@ struct State {
     /// How that process ended.
     exit: Option<Disconnected>,
     end: Option<Disconnected>,
+    #[cfg(feature = "legacy")]
+    unsolicited: Option<UnsolicitedSink>,
 }
 
 impl Shared {
@@ -193,6 +199,8 @@ impl PipeClient {
             has_process: false,
             exit: None,
             end: None,
+            #[cfg(feature = "legacy")]
+            unsolicited: None,
         };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),

@@ -6,6 +6,8 @@
 //! whoever asked; here it stays text. This machine never asks what time it is.
 
 mod event;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod message;
 mod noise;
 
@@ -45,6 +47,9 @@ pub struct Opening {
     pub log: bool,
     /// It is `subscriptions/listen`.
     pub listen: bool,
+    /// The server is not told when nobody waits any more: the request must not be cancelled, or a
+    /// cancellation might confuse a server that does not know the method.
+    pub unannounced: bool,
 }
 
 /// Bounds of a session.
@@ -129,6 +134,8 @@ pub struct ClientSession {
     noise: Noise,
     counters: Counters,
     closed: bool,
+    #[cfg(feature = "legacy")]
+    mode: legacy::Mode,
 }
 
 impl ClientSession {
@@ -145,6 +152,8 @@ impl ClientSession {
             next_deadline: None,
             counters: Counters::default(),
             closed: false,
+            #[cfg(feature = "legacy")]
+            mode: legacy::Mode::default(),
         }
     }
 
@@ -184,7 +193,8 @@ impl ClientSession {
     /// Ends an exchange that nobody waits for any more and tells the server. There is no event:
     /// the caller knows. An exchange that has ended is left alone.
     pub fn cancel(&mut self, id: ExchangeId, reason: &str) {
-        if self.pending.remove(&id.0).is_some() && !self.closed {
+        let ended = self.pending.remove(&id.0);
+        if ended.is_some_and(|ended| !ended.opening.unannounced) && !self.closed {
             self.send_cancelled(id, reason);
         }
     }
@@ -204,14 +214,19 @@ impl ClientSession {
             .pending
             .iter()
             .filter(|(_, pending)| pending.deadline().is_some_and(|deadline| deadline <= now))
-            .map(|(id, pending)| (*id, pending.total_deadline.is_some_and(|deadline| deadline <= now)))
+            .map(|(id, pending)| {
+                let total = pending.total_deadline.is_some_and(|deadline| deadline <= now);
+                (*id, total, pending.opening.unannounced)
+            })
             .collect();
         due.sort_unstable();
-        for (id, total) in due {
+        for (id, total, unannounced) in due {
             let timeout = if total { Timeout::Total } else { Timeout::Idle };
             let id = ExchangeId(id);
             self.end(id, End::TimedOut(timeout));
-            self.send_cancelled(id, "timeout");
+            if !unannounced {
+                self.send_cancelled(id, "timeout");
+            }
         }
         self.next_deadline = self.pending.values().filter_map(Pending::deadline).min();
     }

@@ -156,6 +156,8 @@ fn deliver(shared: &Shared) {
                 Some(sink) => sink(message),
                 None => tracing::debug!(?message, "a log message of no exchange in particular"),
             },
+            #[cfg(feature = "legacy")]
+            Notice::Unsolicited(sink, message) => sink(message),
             Notice::Warn(fault) => tracing::warn!("{fault}"),
             Notice::Debug(fault) => tracing::debug!("{fault}"),
         }
@@ -166,6 +168,8 @@ fn deliver(shared: &Shared) {
 enum Notice {
     Wake(Option<Waker>),
     Log(LoggingMessage),
+    #[cfg(feature = "legacy")]
+    Unsolicited(super::UnsolicitedSink, super::Unsolicited),
     Warn(PeerFault),
     Debug(PeerFault),
 }
@@ -179,6 +183,14 @@ fn next_notice(state: &mut State) -> Option<Notice> {
             state.push(id, Message::Subscription { method, params })
         }
         Event::Ended { id, end } => state.mailboxes.remove(&id).and_then(|mailbox| lock(&mailbox).end(end)),
+        #[cfg(feature = "legacy")]
+        Event::Request { id, method, params } => {
+            return state.unsolicited(super::Unsolicited::Request { id, method, params });
+        }
+        #[cfg(feature = "legacy")]
+        Event::Notification { method, params } => {
+            return state.unsolicited(super::Unsolicited::Notification { method, params });
+        }
         // These often mean that every call is going to time out: a server that changes the type of
         // ids, or that waits for an answer.
         Event::Fault(fault @ (PeerFault::ForeignAnswer { .. } | PeerFault::ServerRequest { .. })) => {
@@ -193,6 +205,15 @@ fn next_notice(state: &mut State) -> Option<Notice> {
 impl State {
     fn push(&mut self, id: ExchangeId, message: Message) -> Option<Waker> {
         self.mailboxes.get(&id).and_then(|mailbox| lock(mailbox).push(message))
+    }
+
+    /// Without a sink nobody is there to take it, which is as good as having nothing left to do.
+    #[cfg(feature = "legacy")]
+    fn unsolicited(&self, message: super::Unsolicited) -> Option<Notice> {
+        Some(match &self.unsolicited {
+            Some(sink) => Notice::Unsolicited(Arc::clone(sink), message),
+            None => Notice::Wake(None),
+        })
     }
 }
 

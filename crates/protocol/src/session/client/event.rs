@@ -40,6 +40,24 @@ pub enum Event {
         /// How.
         end: End,
     },
+    /// The server asks something, which it may in a legacy session only.
+    #[cfg(feature = "legacy")]
+    Request {
+        /// To be answered under.
+        id: RequestId,
+        /// What it asks.
+        method: String,
+        /// With which parameters, as text.
+        params: Option<Box<RawValue>>,
+    },
+    /// The server announces something that belongs to no exchange, in a legacy session.
+    #[cfg(feature = "legacy")]
+    Notification {
+        /// What.
+        method: String,
+        /// With which parameters, as text.
+        params: Option<Box<RawValue>>,
+    },
     /// The server broke a rule. The session goes on.
     Fault(PeerFault),
 }

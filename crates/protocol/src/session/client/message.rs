@@ -24,9 +24,19 @@ impl ClientSession {
         if line.bytes().all(|byte| byte.is_ascii_whitespace()) {
             return;
         }
+        #[cfg(feature = "legacy")]
+        if self.is_legacy() && self.handle_batch(now, line) {
+            return;
+        }
+        self.handle_one(now, line);
+    }
+
+    pub(super) fn handle_one(&mut self, now: Instant, line: &str) {
         match Frame::decode_text(line) {
             Ok(Frame::Response(response)) => self.handle_response(response),
             Ok(Frame::Notification(notification)) => self.handle_notification(now, &notification),
+            #[cfg(feature = "legacy")]
+            Ok(Frame::Request(request)) if self.is_legacy() => self.handle_question(request),
             Ok(Frame::Request(request)) => {
                 self.counters.requests += 1;
                 self.fault(PeerFault::ServerRequest { method: request.method.into_owned() });
@@ -79,6 +89,10 @@ impl ClientSession {
     }
 
     fn handle_notification(&mut self, now: Instant, notification: &NotificationFrame<'_>) {
+        #[cfg(feature = "legacy")]
+        if self.is_announcement(notification) {
+            return self.handle_announcement(notification);
+        }
         let Some(params) = notification.params else {
             self.counters.unsolicited += 1;
             return;

@@ -128,6 +128,10 @@ fn describe(event: &Event) -> String {
         }
         Event::Subscription { id, method, .. } => format!("subscription {} {method}", number(id)),
         Event::Ended { id, end } => format!("ended {} {}", number(id), describe_end(end)),
+        #[cfg(feature = "legacy")]
+        Event::Request { id, method, .. } => format!("request {id} {method}"),
+        #[cfg(feature = "legacy")]
+        Event::Notification { method, .. } => format!("notification {method}"),
         Event::Fault(fault) => format!("fault {fault:?}"),
     }
 }
