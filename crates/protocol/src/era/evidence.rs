@@ -1,8 +1,13 @@
 //! What an answer to the first modern request says about the server's era.
 //!
-//! Only what a modern or a legacy server alone would say is evidence. Refusals (401, 403, 429),
-//! server faults, redirects and network failures say nothing, so that nobody between the two can
-//! talk a modern pair into the legacy era [spec: basic/versioning, Backward Compatibility].
+//! A legacy server is known by a 4xx without a recognised modern error in its body [spec: basic/versioning,
+//! Backward Compatibility]: it says that the message was not understood. A 4xx that says nothing about the
+//! message but something about the caller, the moment, the size or the connection is no such answer. Servers
+//! of either era give it, and so does whatever stands in front of them, before anybody read the message. The
+//! same holds for redirects, server faults and network failures. Where the body is no evidence of the legacy
+//! era, it is none of the modern one either: a gateway may well speak for a server that it never reached. So
+//! nobody in between can talk a modern pair into the legacy era with an answer that both sides would take
+//! for an outage.
 
 use crate::error::ProtocolError;
 
@@ -40,8 +45,11 @@ impl Evidence<'_> {
     pub fn verdict(self) -> Verdict {
         match self {
             Self::Result => Verdict::Modern,
-            Self::Error(error) | Self::Status(400 | 404 | 405, Some(error)) => Self::of_error(error),
-            Self::Status(400 | 404 | 405, None) | Self::Silence | Self::Exit => Verdict::Legacy,
+            Self::Error(error) => Self::of_error(error),
+            Self::Status(status, body) if about_message(status) => {
+                body.map_or(Verdict::Legacy, Self::of_error)
+            }
+            Self::Silence | Self::Exit => Verdict::Legacy,
             Self::Status(..) | Self::Unreachable => Verdict::None,
         }
     }
@@ -53,3 +61,25 @@ impl Evidence<'_> {
         if error.code.is_modern() { Verdict::Modern } else { Verdict::Legacy }
     }
 }
+
+/// Whether a server that did not understand a message may answer it with this status.
+fn about_message(status: u16) -> bool {
+    match status {
+        // Who calls, and whether they may.
+        401 | 402 | 403 | 407 | 451 => false,
+        // When, and how often.
+        408 | 423 | 425 | 429 => false,
+        // Over which connection.
+        421 | 426 => false,
+        // How large: a probe is small, so it is a proxy that finds it too large.
+        413 | 414 | 431 => false,
+        // 400, 404 and 405 are what the specification expects; 406, 415 and 422 are frameworks that judge the
+        // message before the server does. The rest is rare, and the handshake that follows shows the truth.
+        400..=499 => true,
+        // 501 among them: the specification's word is 4xx, and a gateway says it of its own accord.
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

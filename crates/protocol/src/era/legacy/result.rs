@@ -54,7 +54,7 @@ pub fn call_tool(result: &CallToolResult, revision: Revision) -> impl Serialize 
 }
 
 /// Whether a text block says the same as the structured content.
-fn is_mirrored(value: &RawValue, content: &[ContentBlock]) -> bool {
+pub(super) fn is_mirrored(value: &RawValue, content: &[ContentBlock]) -> bool {
     let raw = value.get();
     let texts = || {
         content.iter().filter_map(|block| match block {

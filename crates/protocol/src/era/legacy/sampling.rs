@@ -4,9 +4,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Features, question::Inexpressible};
+use super::{Features, question::Inexpressible, result::is_mirrored};
 use crate::meta::MetaObject;
-use crate::model::content::Annotations;
+use crate::model::content::{Annotations, ContentBlock};
 use crate::model::sampling::{
     CreateMessage, CreateMessageResult, OneOrMany, SamplingContent, SamplingMessage, ToolResultContent,
 };
@@ -90,12 +90,11 @@ fn strip(block: &mut SamplingContent, features: &Features) {
 
 fn strip_hints(annotations: &mut Option<Annotations>, meta: &mut Option<MetaObject>) {
     *meta = None;
-    if let Some(annotations) = annotations {
-        annotations.last_modified = None;
-    }
+    *annotations = annotations.take().map(|hints| Annotations { last_modified: None, ..hints });
+    annotations.take_if(|hints| *hints == Annotations::default());
 }
 
-// Before the modern revisions, structured output is an object and its schema one of an object.
+// In these revisions structured output is an object, and its schema one of an object.
 fn lower_tool(tool: &mut Tool) {
     #[derive(Deserialize)]
     struct Peek<'a> {
@@ -110,8 +109,12 @@ fn lower_tool(tool: &mut Tool) {
 }
 
 fn only_structured_objects(block: &mut SamplingContent) {
-    if let SamplingContent::ToolResult(ToolResultContent { structured_content, .. }) = block {
-        *structured_content = structured_content.take().filter(|value| value.get().starts_with('{'));
+    let SamplingContent::ToolResult(ToolResultContent { content, structured_content, .. }) = block else {
+        return;
+    };
+    let Some(lost) = structured_content.take_if(|value| !value.get().starts_with('{')) else { return };
+    if !is_mirrored(&lost, content) {
+        content.push(ContentBlock::text(lost.get()));
     }
 }
 
