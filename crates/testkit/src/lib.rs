@@ -4,6 +4,7 @@
 #![expect(clippy::panic, clippy::expect_used, reason = "a test that cannot go on says so and ends")]
 
 pub mod canned;
+pub mod dated;
 #[cfg(feature = "http")]
 pub mod scripted_http;
 pub mod spec;

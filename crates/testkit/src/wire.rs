@@ -4,46 +4,21 @@
 //! both sides, picking the definition by method, by `resultType` and by error code.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use jsonschema::Validator;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::spec;
+use crate::dated;
 
-static SCHEMA: LazyLock<Option<Value>> = LazyLock::new(|| {
-    let text = std::fs::read_to_string(spec::folder()?.join("2026-07-28.schema.json")).ok()?;
-    Some(serde_json::from_str(&text).expect("the published schema is JSON"))
-});
-
-static COMPILED: LazyLock<Mutex<HashMap<String, Arc<Validator>>>> = LazyLock::new(Mutex::default);
-
-fn validator(definition: &str) -> Option<Arc<Validator>> {
-    let schema = SCHEMA.as_ref()?;
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = compiled.get(definition) {
-        return Some(Arc::clone(found));
-    }
-    assert!(schema["$defs"].get(definition).is_some(), "the published schema has no {definition}");
-    let root = json!({
-        "$schema": schema["$schema"],
-        "$defs": schema["$defs"],
-        "$ref": format!("#/$defs/{definition}"),
-    });
-    let built = Arc::new(jsonschema::validator_for(&root).expect("the published schema compiles"));
-    compiled.insert(definition.to_owned(), Arc::clone(&built));
-    Some(built)
-}
+/// The newest published revision: what a modern message is checked against.
+const NEWEST: &str = "2026-07-28";
 
 /// Checks a value against a definition of the published schema.
 ///
 /// # Panics
 /// When the value does not conform, naming each violation.
 pub fn check(definition: &str, value: &Value) {
-    let Some(validator) = validator(definition) else { return };
-    let faults: Vec<String> =
-        validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
-    assert!(faults.is_empty(), "not a valid {definition}:\n{}\n{value:#}", faults.join("\n"));
+    dated::check(NEWEST, definition, value);
 }
 
 /// Checks a message that a server sent in answer to `method`: a response or a notification.
@@ -108,7 +83,7 @@ impl Conversation {
     }
 }
 
-fn parse(bytes: &[u8]) -> Value {
+pub(crate) fn parse(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes)
         .unwrap_or_else(|error| panic!("no JSON: {error}\n{}", String::from_utf8_lossy(bytes)))
 }
