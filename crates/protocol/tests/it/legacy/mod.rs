@@ -1,0 +1,10 @@
+//! The adapter of the legacy revisions, against the published schema of each.
+
+mod downgrade_error;
+mod downgrade_list;
+mod downgrade_properties;
+mod downgrade_result;
+mod lifecycle;
+mod question;
+mod question_asked;
+mod upgrade;
