@@ -2,75 +2,37 @@
 //!
 //! The suite's own verdict is lenient: it passes warnings, skipped checks and clients that do nothing. So each
 //! scenario runs alone, and what it wrote down is held against `conformance/expectations.json`. What the suite does
-//! not look at is tested in the crates. Look next at `verdict`, for what is red.
+//! not look at is tested in the crates. Look next at `pass`, for what is run, and at `verdict`, for what is red.
 
 mod expectations;
+mod pass;
 mod server;
 mod suite;
 mod table;
 mod verdict;
 mod workers;
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use cargo_metadata::MetadataCommand;
 
 use crate::{process, workspace};
-use expectations::{Expectations, Revision, Scenario};
+use expectations::{Expectations, Scenario};
+pub(crate) use pass::Args;
+use pass::Pass;
 use server::Server;
-use suite::{Side, Suite};
+use suite::{Runner, Suite};
 use table::{Row, Table};
 use verdict::{Outcome, Verdict};
 
-/// Client scenarios at a time. The suite's mocks fail at random on a busy machine, so it stays low.
-const CLIENTS: usize = 2;
-
-/// Arguments of `cargo xtask conformance`.
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    /// The revision of the specification to speak on the wire.
-    #[arg(long, value_name = "DATE", default_value = DEFAULT_REVISION)]
-    revision: String,
-    /// Only the server scenarios.
-    #[arg(long, conflicts_with = "client_only")]
-    server_only: bool,
-    /// Only the client scenarios.
-    #[arg(long)]
-    client_only: bool,
-    /// Only this scenario; may be given more than once.
-    #[arg(long, value_name = "NAME")]
-    scenario: Vec<String>,
-}
-
-const DEFAULT_REVISION: &str = "2026-07-28";
-
-impl Default for Args {
-    fn default() -> Self {
-        Self {
-            revision: DEFAULT_REVISION.to_owned(),
-            server_only: false,
-            client_only: false,
-            scenario: Vec::new(),
-        }
-    }
-}
-
-impl Args {
-    /// The scenarios of one side that were asked for.
-    fn select<'a>(&self, side: Side, revision: &'a Revision) -> Vec<&'a Scenario> {
-        let excluded = match side {
-            Side::Server => self.client_only,
-            Side::Client => self.server_only,
-        };
-        let wanted = |scenario: &&Scenario| {
-            !excluded && (self.scenario.is_empty() || self.scenario.contains(&scenario.scenario))
-        };
-        revision.side(side).iter().filter(wanted).collect()
-    }
-}
+/// Scenarios at a time. The suite's mocks fail at random on a busy machine, so it stays low.
+const WORKERS: usize = 2;
 
 /// Runs the scenarios that were asked for; `false` if one is red.
 ///
@@ -79,60 +41,111 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Result<bool> {
     let root = workspace::root();
     let expectations = Expectations::read(&root)?;
-    let revision = expectations.revision(&args.revision)?;
-    let servers = args.select(Side::Server, revision);
-    let clients = args.select(Side::Client, revision);
-    if servers.is_empty() && clients.is_empty() {
-        bail!("nothing selected; `{}` lists the scenarios of {}", expectations::PATH, args.revision);
-    }
-    let fixtures = build_fixtures(&root)?;
-    let suite = Suite::install(&root, &args.revision)?;
+    let passes = args.passes(&expectations)?;
+    let fixtures = Fixtures::build(&root)?;
+    let suite = Suite::install(&root)?;
+    let results = root.join(workspace::CONFORMANCE_RESULTS);
     let mut table = Table::new();
-    if args.scenario.is_empty() {
-        table.add(&complete(&suite, revision));
+    for pass in &passes {
+        let folder = results.join(pass.folder());
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        if args.is_complete() && pass.place.newest.is_none() {
+            complete(&suite, &expectations, pass, &mut table)?;
+        }
+        let runner = suite.speaking(pass.schema_of, folder);
+        let runner = if pass.place.newest.is_some() { runner.forced() } else { runner };
+        run_servers(&runner, &fixtures, pass, &mut table);
+        run_clients(&runner, &fixtures, pass, &mut table);
     }
-    if !servers.is_empty() {
-        run_servers(&suite, &fixtures, &servers, &mut table);
-    }
-    run_clients(&suite, &fixtures, &clients, &mut table);
-    Ok(table.close(suite.results()))
+    Ok(table.close(&results))
 }
 
-/// Builds the two programs that the suite drives, and returns their folder.
-fn build_fixtures(root: &Path) -> Result<PathBuf> {
-    let cargo = || {
+/// The two programs that the suite drives, and the servers that are running.
+struct Fixtures {
+    folder: PathBuf,
+    logs: PathBuf,
+    /// One for each cap, kept to the end.
+    servers: Mutex<BTreeMap<Option<String>, Result<Server, String>>>,
+}
+
+impl Fixtures {
+    fn build(root: &Path) -> Result<Self> {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.current_dir(root);
-        cargo
-    };
-    process::succeed(cargo().args(["build", "--quiet", "-p", "switchboard-conformance", "--bins"]))?;
-    let metadata = MetadataCommand::new().current_dir(root).no_deps().exec();
-    let metadata = metadata.context("cannot find the folder that cargo builds into")?;
-    Ok(metadata.target_directory.into_std_path_buf().join("debug"))
+        cargo.current_dir(root).args(["build", "--quiet", "-p", "switchboard-conformance", "--bins"]);
+        process::succeed(&mut cargo)?;
+        let metadata = MetadataCommand::new().current_dir(root).no_deps().exec();
+        let metadata = metadata.context("cannot find the folder that cargo builds into")?;
+        let folder = metadata.target_directory.into_std_path_buf().join("debug");
+        let logs = root.join(workspace::CONFORMANCE_RESULTS);
+        fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
+        Ok(Self { folder, logs, servers: Mutex::default() })
+    }
+
+    fn client(&self) -> PathBuf {
+        self.folder.join("conformance-client")
+    }
+
+    /// The address of the running server with this cap; it is started if it is not there yet.
+    fn server_url(&self, newest: Option<&str>) -> Result<String, String> {
+        let start = || {
+            let log = self.logs.join(format!("server-{}.log", newest.unwrap_or("uncapped")));
+            Server::start(&self.folder.join("conformance-server"), newest, &log)
+                .map_err(|error| format!("{error:#}"))
+        };
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = servers.entry(newest.map(str::to_owned)).or_insert_with(start);
+        server.as_mut().map_err(|problem| problem.clone())?.url()
+    }
 }
 
-/// Holds the suite's own list of what the revision requires against ours, so that nothing is left out by accident.
-fn complete(suite: &Suite, revision: &Revision) -> Row {
-    let start = Instant::now();
-    let problems = match suite.required() {
-        Ok(required) => revision.missing(&required),
-        Err(error) => vec![format!("{error:#}")],
-    };
-    Row::new("suite", "required-list", Verdict::of_problems(problems), start.elapsed())
-}
-
-fn run_servers(suite: &Suite, fixtures: &Path, scenarios: &[&Scenario], table: &mut Table) {
-    let log = suite.results().join("server.log");
-    let mut server = Server::start(&fixtures.join("conformance-server"), &log);
-    for scenario in scenarios {
+/// Holds the suite's own lists against ours, so that nothing is left out by accident.
+fn complete<'a>(
+    suite: &Suite,
+    expectations: &Expectations,
+    pass: &Pass<'a>,
+    table: &mut Table<'a>,
+) -> Result<()> {
+    let date = pass.place.revision;
+    let revision = expectations.revision(date)?;
+    let mut add = |name, listed: &dyn Fn() -> Result<Vec<_>>| {
         let start = Instant::now();
-        let url = server.as_mut().map_err(|error| format!("{error:#}")).and_then(Server::url);
-        let verdict = match url {
-            Ok(url) => verdict_of(scenario, suite.run_server(scenario, &url)),
+        let problems = match listed() {
+            Ok(listed) => revision.missing(&listed),
+            Err(error) => vec![format!("{error:#}")],
+        };
+        let judged = (Verdict::of_problems(problems), start.elapsed());
+        table.add(&Row::new(pass.place, "suite", name, judged));
+    };
+    add("tagged-list", &|| suite.tagged(date));
+    if revision.has_required_list {
+        add("required-list", &|| suite.required(date));
+    }
+    Ok(())
+}
+
+fn run_servers<'a>(runner: &Runner<'_>, fixtures: &Fixtures, pass: &Pass<'a>, table: &mut Table<'a>) {
+    let run = |scenario: &&Scenario| {
+        let start = Instant::now();
+        let verdict = match fixtures.server_url(pass.place.newest) {
+            Ok(url) => verdict_of(scenario, runner.run_server(scenario, &url)),
             Err(problem) => Verdict::of_problems(vec![problem]),
         };
-        table.add(&Row::new("server", &scenario.scenario, verdict, start.elapsed()));
-    }
+        Row::new(pass.place, "server", &scenario.scenario, (verdict, start.elapsed()))
+    };
+    let (alone, together): (Vec<_>, Vec<_>) =
+        pass.server.iter().partition(|scenario| scenario.alone.is_some());
+    workers::run(1, &alone, run, |row| table.add(&row));
+    workers::run(WORKERS, &together, run, |row| table.add(&row));
+}
+
+fn run_clients<'a>(runner: &Runner<'_>, fixtures: &Fixtures, pass: &Pass<'a>, table: &mut Table<'a>) {
+    let client = fixtures.client();
+    let run = |scenario: &&Scenario| {
+        let start = Instant::now();
+        let verdict = verdict_of(scenario, runner.run_client(scenario, &client));
+        Row::new(pass.place, "client", &scenario.scenario, (verdict, start.elapsed()))
+    };
+    workers::run(WORKERS, &pass.client, run, |row| table.add(&row));
 }
 
 fn verdict_of(scenario: &Scenario, outcome: Result<Outcome>) -> Verdict {
@@ -140,14 +153,4 @@ fn verdict_of(scenario: &Scenario, outcome: Result<Outcome>) -> Verdict {
         Ok(outcome) => verdict::judge(scenario, &outcome),
         Err(error) => Verdict::of_problems(vec![format!("{error:#}")]),
     }
-}
-
-fn run_clients(suite: &Suite, fixtures: &Path, scenarios: &[&Scenario], table: &mut Table) {
-    let client = fixtures.join("conformance-client");
-    let run = |scenario: &&Scenario| {
-        let start = Instant::now();
-        let verdict = verdict_of(scenario, suite.run_client(scenario, &client));
-        Row::new("client", &scenario.scenario, verdict, start.elapsed())
-    };
-    workers::run(CLIENTS, scenarios, run, |row| table.add(&row));
 }

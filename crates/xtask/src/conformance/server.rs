@@ -25,13 +25,15 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts the program and waits for its address. Its standard error goes to `log`.
+    /// Starts the program and waits for its address. Its standard error goes to `log`. `newest` is the newest
+    /// revision that it has, if not the newest of all.
     ///
     /// # Errors
     /// If it cannot be started, or ends or stays silent instead of listening.
-    pub(super) fn start(program: &Path, log: &Path) -> Result<Self> {
+    pub(super) fn start(program: &Path, newest: Option<&str>, log: &Path) -> Result<Self> {
         let mut command = process::grouped(program);
         command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.args(newest.iter().flat_map(|date| ["--newest", date]));
         let (mut group, stderr) = Group::spawn(&mut command, |child| child.stderr.take())?;
         let stderr = stderr.context("the server has no standard error")?;
         let mut file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;

@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result};
 
 use super::expectations::Scenario;
 use super::verdict::{Check, Ended, Outcome};
-use crate::{process, workspace};
+use crate::process;
 
 /// How a client is run, with its exit code written down; relative to the workspace.
 const RUN_CLIENT: &str = "sh conformance/suite/run-client.sh";
@@ -39,13 +39,11 @@ impl fmt::Display for Side {
     }
 }
 
-/// The installed suite, and where a run of one revision leaves its results.
+/// The installed suite.
 pub(super) struct Suite {
     root: PathBuf,
     /// The program that Node starts.
     program: PathBuf,
-    revision: String,
-    results: PathBuf,
 }
 
 impl Suite {
@@ -53,15 +51,9 @@ impl Suite {
     ///
     /// # Errors
     /// If Node or npm is missing, or the suite cannot be installed.
-    pub(super) fn install(root: &Path, revision: &str) -> Result<Self> {
-        let results = root.join(workspace::CONFORMANCE_RESULTS).join(revision);
-        fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
+    pub(super) fn install(root: &Path) -> Result<Self> {
         let program = install::install(&root.join("conformance/suite"))?;
-        Ok(Self { root: root.to_path_buf(), program, revision: revision.to_owned(), results })
-    }
-
-    pub(super) fn results(&self) -> &Path {
-        &self.results
+        Ok(Self { root: root.to_path_buf(), program })
     }
 
     /// Completes a command that starts Node.
@@ -70,20 +62,49 @@ impl Suite {
         node
     }
 
-    /// The scenarios that the revision requires, from the suite's frozen list.
+    /// The scenarios that the suite has for a revision, from the tags of all of them.
     ///
     /// # Errors
     /// If the suite cannot say.
-    pub(super) fn required(&self) -> Result<Vec<(Side, String)>> {
-        let list = process::output(
-            &mut self.suite(Command::new("node"), &["list", "--requirements", &self.revision]),
-        )?;
-        let required = parse_required(&list);
-        anyhow::ensure!(
-            !required.is_empty(),
-            "the suite's list of required scenarios is empty or has a new form"
-        );
-        Ok(required)
+    pub(super) fn tagged(&self, revision: &str) -> Result<Vec<(Side, String)>> {
+        self.list("--spec-version", revision)
+    }
+
+    /// The scenarios that a revision requires, from the suite's frozen list.
+    ///
+    /// # Errors
+    /// If the suite cannot say.
+    pub(super) fn required(&self, revision: &str) -> Result<Vec<(Side, String)>> {
+        self.list("--requirements", revision)
+    }
+
+    fn list(&self, by: &str, revision: &str) -> Result<Vec<(Side, String)>> {
+        let list = process::output(&mut self.suite(Command::new("node"), &["list", by, revision]))?;
+        let listed = parse_list(&list);
+        anyhow::ensure!(!listed.is_empty(), "the suite's list of scenarios is empty or has a new form");
+        Ok(listed)
+    }
+
+    /// For scenarios that speak this revision; what they leave behind goes into `results`.
+    pub(super) fn speaking<'a>(&'a self, revision: &'a str, results: PathBuf) -> Runner<'a> {
+        Runner { suite: self, revision, force: false, results }
+    }
+}
+
+/// The suite with the revision that it speaks.
+pub(super) struct Runner<'a> {
+    suite: &'a Suite,
+    revision: &'a str,
+    /// Whether scenarios are run that the suite has not for this revision.
+    force: bool,
+    results: PathBuf,
+}
+
+impl Runner<'_> {
+    /// Also runs scenarios that the suite has for other revisions only.
+    pub(super) fn forced(mut self) -> Self {
+        self.force = true;
+        self
     }
 
     /// Runs one scenario against our running server.
@@ -92,7 +113,7 @@ impl Suite {
     /// If the suite cannot be started or its results cannot be read.
     pub(super) fn run_server(&self, scenario: &Scenario, url: &str) -> Result<Outcome> {
         let folder = self.folder(Side::Server, scenario)?;
-        let mut command = self.suite(process::grouped("node"), &["server", "--url", url]);
+        let mut command = self.suite.suite(process::grouped("node"), &["server", "--url", url]);
         let suite = self.run(&mut command, scenario, &folder)?;
         Ok(Outcome { suite, client_exit: None, checks: read_checks(&folder)? })
     }
@@ -104,7 +125,7 @@ impl Suite {
     pub(super) fn run_client(&self, scenario: &Scenario, client: &Path) -> Result<Outcome> {
         let folder = self.folder(Side::Client, scenario)?;
         let exit_file = folder.join("client-exit-code");
-        let mut command = self.suite(process::grouped("node"), &["client", "--command", RUN_CLIENT]);
+        let mut command = self.suite.suite(process::grouped("node"), &["client", "--command", RUN_CLIENT]);
         command
             .env("SWITCHBOARD_CONFORMANCE_CLIENT", client)
             .env("SWITCHBOARD_CONFORMANCE_EXIT_FILE", &exit_file);
@@ -117,7 +138,8 @@ impl Suite {
     }
 
     fn run(&self, command: &mut Command, scenario: &Scenario, folder: &Path) -> Result<Ended> {
-        command.args(["--scenario", &scenario.scenario, "--spec-version", &self.revision, "-o"]).arg(folder);
+        command.args(["--scenario", &scenario.scenario, "--spec-version", self.revision, "-o"]).arg(folder);
+        command.args(self.force.then_some("--force"));
         let log = File::create(folder.join("suite.log"))?;
         command.stdout(log.try_clone()?).stderr(log);
         let (mut group, ()) = process::Group::spawn(command, |_| ())?;
@@ -154,37 +176,48 @@ fn read_checks(folder: &Path) -> Result<Option<Vec<Check>>> {
     Ok(None)
 }
 
-/// Reads the suite's list, which is made for people: a heading a side, a line with a dash a scenario.
-fn parse_required(list: &str) -> Vec<(Side, String)> {
+/// Reads the suite's list, which is made for people: a heading a side, a line with a dash a scenario, its revisions
+/// behind it in brackets.
+fn parse_list(list: &str) -> Vec<(Side, String)> {
     let mut side = None;
-    let mut required = Vec::new();
+    let mut listed = Vec::new();
     for line in list.lines() {
         match line.trim_start().strip_prefix("- ") {
-            Some(name) => required.extend(side.map(|side| (side, name.trim().to_owned()))),
+            Some(item) => {
+                let name = item.split_whitespace().next().unwrap_or_default();
+                listed.extend(side.map(|side| (side, name.to_owned())));
+            }
             None if line.starts_with("Server scenarios") => side = Some(Side::Server),
             None if line.starts_with("Client scenarios") => side = Some(Side::Client),
             None if line.trim().is_empty() => {}
             None => side = None,
         }
     }
-    required
+    listed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn check_list(list: &str, expected: &[(Side, &str)]) {
+        let listed = parse_list(list);
+        let listed: Vec<_> = listed.iter().map(|(side, name)| (*side, name.as_str())).collect();
+        assert_eq!(listed, expected);
+    }
+
     #[test]
-    fn the_list_for_people_is_read_up_to_what_is_not_scored() {
-        let list = "Required for 2026-07-28 (3 scenarios, frozen):\n\nServer scenarios (test against a server):\n  \
-                    - server-stateless\n  - tools-list\n\nClient scenarios (test against a client):\n  - tools_call\n\n\
-                    Run and reported, but never scored:\n  extension (1):\n    - auth/dpop [client]\n";
-        let name = |side, name: &str| (side, name.to_owned());
-        let expected = [
-            name(Side::Server, "server-stateless"),
-            name(Side::Server, "tools-list"),
-            name(Side::Client, "tools_call"),
-        ];
-        assert_eq!(parse_required(list), expected);
+    fn the_lists_for_people_are_read() {
+        let required = "Required for 2026-07-28 (3 scenarios, frozen):\n\nServer scenarios (test against a server):\n  \
+                        - server-stateless\n  - tools-list\n\nClient scenarios (test against a client):\n  \
+                        - tools_call\n\nRun and reported, but never scored:\n  extension (1):\n    \
+                        - auth/dpop [client]\n";
+        check_list(
+            required,
+            &[(Side::Server, "server-stateless"), (Side::Server, "tools-list"), (Side::Client, "tools_call")],
+        );
+        let tagged = "Server scenarios (test against a server):\n  - caching [2026-07-28,2027-07-28]\n\n\
+                      Authorization server scenarios (test against an authorization server):\n  - grant [2026-07-28]\n";
+        check_list(tagged, &[(Side::Server, "caching")]);
     }
 }
