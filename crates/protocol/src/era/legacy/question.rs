@@ -265,7 +265,7 @@ pub fn answer(
 }
 
 fn read<T: DeserializeOwned>(method: &str, raw: &RawValue) -> Result<T, String> {
-    serde_json::from_str(raw.get()).map_err(|error| format!("The answer to {method} is malformed: {error}"))
+    object(raw.get()).map_err(|fault| format!("The answer to {method} is malformed: {fault}"))
 }
 
 fn write(answer: &impl Serialize) -> Result<Box<RawValue>, String> {
@@ -273,6 +273,15 @@ fn write(answer: &impl Serialize) -> Result<Box<RawValue>, String> {
 }
 
 fn read_params<T: DeserializeOwned>(method: &str, params: Option<&RawValue>) -> Result<T, ProtocolError> {
-    serde_json::from_str(params.map_or("{}", RawValue::get))
-        .map_err(|error| ProtocolError::invalid_params(format!("Invalid params of {method}: {error}")))
+    let text = params.map(RawValue::get).filter(|text| *text != "null").unwrap_or("{}");
+    object(text)
+        .map_err(|fault| ProtocolError::invalid_params(format!("Invalid params of {method}: {fault}")))
+}
+
+// A derived decoder takes an array for a struct, member by member; on the wire only an object is one.
+fn object<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    if !text.starts_with('{') {
+        return Err("it is no object".to_owned());
+    }
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }

@@ -175,7 +175,8 @@ fn required_url(raw: &RawValue) -> Option<(String, ElicitUrl)> {
         url: String,
         message: String,
     }
-    let Wire { mode, elicitation_id, url, message } = serde_json::from_str(raw.get()).ok()?;
+    let object = Some(raw.get()).filter(|text| text.starts_with('{'))?;
+    let Wire { mode, elicitation_id, url, message } = serde_json::from_str(object).ok()?;
     let well_formed = mode == "url" && !elicitation_id.is_empty() && !url.is_empty();
     well_formed.then_some((elicitation_id, ElicitUrl { message, url }))
 }
