@@ -19,7 +19,7 @@ mod list;
 pub mod name;
 mod progress;
 pub mod question;
-pub mod result;
+mod result;
 mod sampling;
 pub mod upgrade;
 
@@ -29,3 +29,4 @@ pub use handshake::{Disagreement, Initialize, InitializeResult, agree, negotiate
 pub use lifecycle::Lifecycle;
 pub use list::list;
 pub use progress::progress;
+pub use result::{call_tool, complete, get_prompt, read_resource};

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use switchboard_protocol::Revision;
-use switchboard_protocol::era::legacy::{progress, result};
+use switchboard_protocol::era::legacy::{call_tool, complete, get_prompt, progress, read_resource};
 use switchboard_testkit::dated;
 
 const DATES: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -16,10 +16,10 @@ fn read<T: DeserializeOwned>(modern: &Value) -> T {
 pub(super) fn downgrade(method: &str, modern: &Value, date: &str) -> Value {
     let revision = Revision::legacy(date).unwrap();
     let written = match method {
-        "tools/call" => serde_json::to_value(result::call_tool(&read(modern), revision)),
-        "resources/read" => serde_json::to_value(result::read_resource(&read(modern), revision)),
-        "prompts/get" => serde_json::to_value(result::get_prompt(&read(modern), revision)),
-        "completion/complete" => serde_json::to_value(result::complete(&read(modern), revision)),
+        "tools/call" => serde_json::to_value(call_tool(&read(modern), revision)),
+        "resources/read" => serde_json::to_value(read_resource(&read(modern), revision)),
+        "prompts/get" => serde_json::to_value(get_prompt(&read(modern), revision)),
+        "completion/complete" => serde_json::to_value(complete(&read(modern), revision)),
         other => panic!("{other}"),
     };
     let written = written.unwrap();
@@ -192,13 +192,12 @@ fn a_failure_stays_a_failure_and_foreign_metadata_stays() {
 fn numbers_of_structured_content_stay_as_they_were_written() {
     let modern = r#"{"content":[],"structuredContent":{"big":123456789012345678901234567890,"f":1.50}}"#;
     let modern = serde_json::from_str(modern).unwrap();
-    let newest = serde_json::to_string(&result::call_tool(&modern, Revision::NEWEST_LEGACY)).unwrap();
+    let newest = serde_json::to_string(&call_tool(&modern, Revision::NEWEST_LEGACY)).unwrap();
     assert_eq!(
         newest,
         r#"{"content":[],"structuredContent":{"big":123456789012345678901234567890,"f":1.50}}"#
     );
-    let oldest =
-        serde_json::to_string(&result::call_tool(&modern, Revision::legacy(DATES[0]).unwrap())).unwrap();
+    let oldest = serde_json::to_string(&call_tool(&modern, Revision::legacy(DATES[0]).unwrap())).unwrap();
     assert_eq!(
         oldest,
         r#"{"content":[{"type":"text","text":"{\"big\":123456789012345678901234567890,\"f\":1.50}"}]}"#
