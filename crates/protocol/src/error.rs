@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize, de};
 use serde_json::value::RawValue;
 
+use crate::era::Revision;
 use crate::model::capability::ClientCapabilities;
 
 /// A JSON-RPC error code [spec: basic, Error Codes].
@@ -195,6 +196,19 @@ impl ProtocolError {
         }
         Self::of(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version")
             .with_data(&Data { supported, requested })
+    }
+
+    /// -32022, to a handshake where none is served. Whoever sends one has no other way to learn what is spoken
+    /// here [spec: basic/versioning, Backward Compatibility].
+    #[must_use]
+    pub fn no_handshake(requested: &str) -> Self {
+        let spoken = Revision::modern_dates();
+        let message = format!(
+            "Unsupported protocol version: there is no initialize here, every request carries its revision; \
+             spoken: {}",
+            spoken.join(", ")
+        );
+        Self { message, ..Self::unsupported_version(&spoken, requested) }
     }
 
     /// The revisions that the peer says it speaks, whatever the code: servers are known to name them in

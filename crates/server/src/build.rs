@@ -37,6 +37,8 @@ pub struct Builder<S> {
     list_cache: Cache,
     visible: Vec<Predicate>,
     bus: Option<Arc<dyn ChangeBus>>,
+    #[cfg(feature = "legacy")]
+    eras: crate::legacy::Eras,
 }
 
 impl<S> fmt::Debug for Builder<S> {
@@ -62,6 +64,8 @@ impl Server {
             list_cache: Cache::default(),
             visible: Vec::new(),
             bus: None,
+            #[cfg(feature = "legacy")]
+            eras: crate::legacy::Eras::default(),
         }
     }
 }
@@ -187,6 +191,14 @@ impl<S: Send + Sync + 'static> Builder<S> {
         self
     }
 
+    /// Which revisions the server speaks: all of them, unless said otherwise. There is an example at
+    /// [`Eras`](crate::Eras).
+    #[cfg(feature = "legacy")]
+    pub fn eras(mut self, eras: crate::legacy::Eras) -> Self {
+        self.eras = eras;
+        self
+    }
+
     /// Checks everything and makes the server.
     ///
     /// # Errors
@@ -203,8 +215,16 @@ impl<S: Send + Sync + 'static> Builder<S> {
         let seal = Seal::new(&keys, &self.info.name, self.limits.request_state_bytes);
         let bus = self.bus.unwrap_or_else(|| Arc::new(Hub::new()));
         let lingering = Lingering::new(self.limits.concurrent_exchanges);
+        let core = Core {
+            bus,
+            limits: self.limits,
+            seal,
+            lingering,
+            #[cfg(feature = "legacy")]
+            legacy: crate::legacy::Shared::new(self.eras),
+        };
         let terms = Arc::new(Terms {
-            core: Arc::new(Core { bus, limits: self.limits, seal, lingering }),
+            core: Arc::new(core),
             principals: self.principals,
             visible: self.visible,
             list_cache: self.list_cache,

@@ -6,6 +6,8 @@
 
 mod cut;
 mod decode;
+#[cfg(feature = "legacy")]
+mod legacy;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -29,6 +31,9 @@ use crate::entry::Bound;
 use crate::outbox::Outbox;
 use crate::reply::Reply;
 use crate::rounds::OpenRound;
+
+#[cfg(feature = "legacy")]
+pub(crate) use legacy::Seed;
 
 /// A request that is well-formed, of a known method and of a revision that is spoken here.
 ///

@@ -37,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) seal: Seal,
     /// The handlers that go on after their exchange.
     pub(crate) lingering: Arc<Lingering>,
+    #[cfg(feature = "legacy")]
+    pub(crate) legacy: crate::legacy::Shared,
 }
 
 impl Core {

@@ -113,6 +113,8 @@ mod handler;
 mod http;
 mod hub;
 mod into_reply;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod limits;
 mod linger;
 mod listen;
@@ -147,6 +149,8 @@ pub use handler::{AsyncFunction, Handler, Parameters};
 pub use http::{Body, Http, HttpService};
 pub use hub::Hub;
 pub use into_reply::{ForCompletion, ForPrompt, ForResource, ForTool, IntoReply, Json, Kind, Suggestions};
+#[cfg(feature = "legacy")]
+pub use legacy::Eras;
 pub use limits::Limits;
 pub use listen::ListenStream;
 pub use middleware::{CallFuture, CallService};

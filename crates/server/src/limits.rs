@@ -60,6 +60,9 @@ pub struct Limits {
     /// How long a tool, resource or prompt handler may take that has no timeout of its own; `None` for
     /// ever. Default 10 minutes.
     pub handler_timeout: Option<Duration>,
+    /// Messages of one batch, in the one revision that has them. Default 64.
+    #[cfg(feature = "legacy")]
+    pub batch_messages: usize,
     /// How long a graceful shutdown waits for exchanges that are running. Default 10 s.
     pub shutdown_grace: Duration,
 }
@@ -91,6 +94,8 @@ impl Default for Limits {
             request_state_ttl: Duration::from_secs(600),
             input_rounds: 32,
             handler_timeout: Some(Duration::from_secs(600)),
+            #[cfg(feature = "legacy")]
+            batch_messages: 64,
             shutdown_grace: Duration::from_secs(10),
         }
     }

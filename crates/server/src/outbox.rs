@@ -27,6 +27,9 @@ pub(crate) struct Outbox {
     event_bytes: usize,
     interval: Duration,
     burst: u32,
+    /// Whether progress may be told in words.
+    #[cfg(feature = "legacy")]
+    pub(crate) has_words: bool,
     state: Mutex<State>,
 }
 
@@ -74,8 +77,18 @@ impl Outbox {
             event_bytes: limits.event_bytes,
             interval: limits.progress_interval,
             burst: limits.progress_burst,
+            #[cfg(feature = "legacy")]
+            has_words: true,
             state: Mutex::default(),
         }
+    }
+
+    /// An outbox for the next round of the same request, whose progress goes on from here.
+    #[cfg(feature = "legacy")]
+    pub(crate) fn resume(&self) -> Self {
+        let State { reached, sent, ended, last_sent, .. } = *self.lock();
+        let state = State { reached, sent, ended, last_sent, ..State::default() };
+        Self { token: self.token.clone(), state: Mutex::new(state), ..*self }
     }
 
     // Nothing in here panics while it holds the lock; a poisoned one is still sound.
@@ -164,6 +177,8 @@ impl Outbox {
     fn encode_progress(&self, step: Step) -> Option<Bytes> {
         let Step { progress, total, message } = step;
         let message = message.filter(|text| text.len() <= self.event_bytes / 2);
+        #[cfg(feature = "legacy")]
+        let message = message.filter(|_| self.has_words);
         let progress_token = self.token.as_ref()?;
         encode(name::PROGRESS, &Progress { progress_token: &progress_token.0, progress, total, message })
     }

@@ -79,7 +79,8 @@ impl Server {
             return Dispatch::Listen(ListenRequest { id: call.into_parts().id, filter });
         }
         let (token, level) = (&call.meta.progress_token, call.meta.log_level);
-        if token.is_some() || level.is_some() {
+        // The adapter of another era brings its own.
+        if call.outbox.is_none() && (token.is_some() || level.is_some()) {
             call.outbox = Some(Arc::new(Outbox::new(token.clone(), level, &core.limits)));
         }
         let (id, outbox, method) = (call.id.clone(), call.outbox.clone(), call.method);

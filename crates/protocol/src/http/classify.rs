@@ -211,12 +211,7 @@ fn refuse_handshake(params: Option<&RawValue>) -> ProtocolError {
     }
     let requested = params.and_then(|raw| serde_json::from_str::<Handshake<'_>>(raw.get()).ok());
     let requested = requested.and_then(|handshake| handshake.protocol_version).unwrap_or_default();
-    let mut error = unsupported(&requested);
-    error.message = format!(
-        "Unsupported protocol version: there is no initialize here, every request carries its revision; spoken: {}",
-        Revision::modern_dates().join(", ")
-    );
-    error
+    ProtocolError::no_handshake(&requested)
 }
 
 #[cold]

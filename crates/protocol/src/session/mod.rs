@@ -15,4 +15,6 @@ pub use client::{
     ClientLimits, ClientSession, Counters, Delivery, End, Event, ExchangeId, Noise, OpenError, Opening,
     PeerFault, Timeout,
 };
+#[cfg(feature = "legacy")]
+pub use server::InSession;
 pub use server::{Incoming, ServerCounters, ServerLimits, ServerSession};

@@ -3,6 +3,9 @@
 //! It knows which requests are open, and lets at most one message end each: the first answer, or
 //! the silence after a cancellation. What a request means is not decided here.
 
+#[cfg(feature = "legacy")]
+mod legacy;
+
 use std::collections::HashSet;
 use std::convert::Infallible;
 
@@ -11,6 +14,9 @@ use crate::error::ProtocolError;
 use crate::frame::{self, Frame, FrameError, NotificationFrame, RequestFrame};
 use crate::id::RequestId;
 use crate::model::notification::{Cancelled, name};
+
+#[cfg(feature = "legacy")]
+pub use legacy::InSession;
 
 /// Bounds of a session.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +33,15 @@ impl Default for ServerLimits {
 
 /// What one message asks of the server.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Incoming<'a> {
     /// To be worked on; the session waits for [`ServerSession::respond`].
     Request(RequestFrame<'a>),
     /// Not wanted any more: stop the work. Nothing that is said about it will be sent.
     Cancel(RequestId),
+    /// Part of a session, which the server opened with [`ServerSession::open_session`].
+    #[cfg(feature = "legacy")]
+    InSession(InSession<'a>),
     /// Nothing: an answer was queued, or the message was none of the server's business.
     Nothing,
 }
@@ -71,6 +81,8 @@ pub struct ServerSession {
     /// Unreadable text was answered, and nothing readable came since.
     complained: bool,
     counters: ServerCounters,
+    #[cfg(feature = "legacy")]
+    terms: legacy::Terms,
 }
 
 impl ServerSession {
@@ -83,17 +95,27 @@ impl ServerSession {
             outbox: Outbox::default(),
             complained: false,
             counters: ServerCounters::default(),
+            #[cfg(feature = "legacy")]
+            terms: legacy::Terms::default(),
         }
     }
 
     /// Takes one line of the client, without its line end. Empty lines are nothing.
     pub fn handle_message<'a>(&mut self, line: &'a str) -> Incoming<'a> {
+        #[cfg(feature = "legacy")]
+        if self.terms.is_batch(line) {
+            return Incoming::InSession(InSession::Batch(line));
+        }
         match Frame::decode_text(line) {
             Ok(frame) => {
                 self.complained = false;
                 match frame {
                     Frame::Request(request) => self.handle_request(request),
-                    Frame::Notification(notification) => self.handle_notification(&notification),
+                    Frame::Notification(notification) => self.handle_notification(notification),
+                    #[cfg(feature = "legacy")]
+                    Frame::Response(response) if self.terms.is_open() => {
+                        Incoming::InSession(InSession::Response(response))
+                    }
                     Frame::Response(_) => {
                         self.counters.responses += 1;
                         Incoming::Nothing
@@ -157,13 +179,17 @@ impl ServerSession {
     }
 
     /// Odd cancellations are ignored: the client may be late, and nobody waits for an answer.
-    fn handle_notification(&mut self, notification: &NotificationFrame<'_>) -> Incoming<'static> {
+    fn handle_notification<'a>(&mut self, notification: NotificationFrame<'a>) -> Incoming<'a> {
         if notification.method == name::CANCELLED
             && let Some(params) = notification.params
             && let Ok(cancelled) = serde_json::from_str::<Cancelled>(params.get())
             && self.open.remove(&cancelled.request_id)
         {
             return Incoming::Cancel(cancelled.request_id);
+        }
+        #[cfg(feature = "legacy")]
+        if self.terms.is_open() && notification.method != name::CANCELLED {
+            return Incoming::InSession(InSession::Notification(notification));
         }
         self.counters.notifications += 1;
         Incoming::Nothing

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::Extensions;
+use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use switchboard_protocol::frame::{Frame, RequestFrame};
 use switchboard_protocol::meta::object_only;
@@ -174,21 +174,32 @@ impl Call {
         body: &Bytes,
         extensions: Extensions,
     ) -> Result<Self, Refusal> {
+        Self::from_frame_with(frame, (body, extensions), &check)
+    }
+
+    /// As [`Call::from_frame`]; `check` says what of the request's `_meta` counts.
+    pub(super) fn from_frame_with(
+        frame: RequestFrame<'_>,
+        (body, extensions): (&Bytes, Extensions),
+        check: Check<'_>,
+    ) -> Result<Self, Refusal> {
         let RequestFrame { id, method: name, params } = frame;
         let Some(method) = Method::from_name(&name) else {
-            return Err(Refusal::new(id, unknown_method(&name)));
+            return Err(Refusal::new(id, unknown_method(&name, params)));
         };
         let split = match method {
-            Method::Discover => split::<discover::Discover<'_>>(params, body),
+            Method::Discover => split::<discover::Discover<'_>>(params, body, check),
             Method::ListTools
             | Method::ListResources
             | Method::ListResourceTemplates
-            | Method::ListPrompts => split::<request::Paginated<'_>>(params, body),
-            Method::CallTool => split::<tool::CallTool<'_>>(params, body),
-            Method::ReadResource => split::<resource::ReadResource<'_>>(params, body),
-            Method::GetPrompt => split::<GetPrompt<'_>>(params, body),
-            Method::Complete => split::<completion::Complete<'_>>(params, body),
-            Method::SubscriptionsListen => split::<subscription::SubscriptionsListen<'_>>(params, body),
+            | Method::ListPrompts => split::<request::Paginated<'_>>(params, body, check),
+            Method::CallTool => split::<tool::CallTool<'_>>(params, body, check),
+            Method::ReadResource => split::<resource::ReadResource<'_>>(params, body, check),
+            Method::GetPrompt => split::<GetPrompt<'_>>(params, body, check),
+            Method::Complete => split::<completion::Complete<'_>>(params, body, check),
+            Method::SubscriptionsListen => {
+                split::<subscription::SubscriptionsListen<'_>>(params, body, check)
+            }
         };
         match split {
             Ok((params, meta)) => Ok(Self::assemble((id, method), params, meta, extensions)),
@@ -246,7 +257,7 @@ impl Call {
         }
     }
 
-    fn assemble(
+    pub(super) fn assemble(
         (id, method): (RequestId, Method),
         params: Params,
         meta: CallMeta,
@@ -278,6 +289,7 @@ impl<P> Envelope<'_, P> {
 fn split<'a, P: IntoParams<'a>>(
     params: Option<&'a RawValue>,
     body: &Bytes,
+    check: Check<'_>,
 ) -> Result<(Params, CallMeta), ProtocolError> {
     let text = params.map_or("{}", RawValue::get);
     match serde_json::from_str::<P>(text) {
@@ -293,6 +305,9 @@ fn split<'a, P: IntoParams<'a>>(
         }
     }
 }
+
+/// Says who asks, and in which revision, from what a request's `_meta` holds.
+pub(super) type Check<'c> = &'c dyn Fn(&RequestMeta<'_>, &Bytes) -> Result<CallMeta, ProtocolError>;
 
 fn check(meta: &RequestMeta<'_>, body: &Bytes) -> Result<CallMeta, ProtocolError> {
     let revision = match meta.protocol_version.as_deref() {
@@ -320,23 +335,25 @@ fn modern(requested: &str) -> Result<Revision, ProtocolError> {
         .ok_or_else(|| ProtocolError::unsupported_version(&Revision::modern_dates(), requested))
 }
 
-/// A peer that opens with a handshake learns from the answer what is spoken here: it has no other way
-/// [spec: basic/versioning, Backward Compatibility].
-fn unknown_method(name: &str) -> ProtocolError {
-    #[derive(Serialize)]
-    struct Data {
-        supported: Vec<&'static str>,
+/// A peer that opens with a handshake is told what is spoken here.
+#[cold]
+fn unknown_method(name: &str, params: Option<&RawValue>) -> ProtocolError {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Handshake<'a> {
+        #[serde(borrow, default)]
+        protocol_version: Option<Cow<'a, str>>,
+        #[serde(borrow, rename = "_meta", default)]
+        meta: RequestMeta<'a>,
     }
-    let mut error = ProtocolError::method_not_found(name);
     if name == "initialize" {
-        let supported = Revision::modern_dates();
-        error.message = format!(
-            "Method not found: initialize. This server needs no handshake; it speaks {}",
-            supported.join(", ")
-        );
-        error = error.with_data(&Data { supported });
+        let params = params.map_or("{}", RawValue::get);
+        let handshake: Handshake<'_> = serde_json::from_str(params).unwrap_or_default();
+        if handshake.meta.protocol_version.is_none() {
+            return ProtocolError::no_handshake(&handshake.protocol_version.unwrap_or_default());
+        }
     }
-    error
+    ProtocolError::method_not_found(name)
 }
 
 /// The text of an object as a slice of the body; `null` and absence are the same.

@@ -78,6 +78,12 @@ impl Snapshot {
         &self.bindings
     }
 
+    /// What the server can do.
+    #[cfg(feature = "legacy")]
+    pub(crate) fn capabilities(&self) -> &ServerCapabilities {
+        &self.capabilities
+    }
+
     /// The result of `server/discover`.
     pub(crate) fn discovery(&self) -> Bytes {
         self.discovery.clone()

@@ -4,6 +4,8 @@
 //! one buffer and out with one write. Only those that wait are kept, in `work.rs`. There is no task and
 //! no channel per call; dropping a handler is its cancellation.
 
+#[cfg(feature = "legacy")]
+mod legacy;
 mod work;
 
 use std::future::Future;
@@ -40,6 +42,8 @@ pub(super) struct Connection<R, W> {
     lines: Lines,
     session: ServerSession,
     work: Work,
+    #[cfg(feature = "legacy")]
+    legacy: crate::legacy::Peer,
     /// Asks for a graceful end.
     end: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// Set once nothing is read any more: when to stop waiting for what still runs.
@@ -59,6 +63,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
             lines: Lines::new(limits.line_bytes),
             session: ServerSession::new(ServerLimits { open: limits.concurrent_exchanges }),
             work: Work::new(server.listens().clone()),
+            #[cfg(feature = "legacy")]
+            legacy: crate::legacy::Peer::default(),
             server,
             reader,
             writer,
@@ -132,11 +138,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
         match self.session.handle_message(text) {
             Incoming::Request(request) => self.run(request, line, cx),
             Incoming::Cancel(id) => self.work.cancel(&id),
-            Incoming::Nothing => {}
+            #[cfg(feature = "legacy")]
+            Incoming::InSession(message) => self.take_in_session(message, line, cx),
+            _ => {}
         }
     }
 
     fn run(&mut self, request: RequestFrame<'_>, line: &Bytes, cx: &mut Context<'_>) {
+        #[cfg(feature = "legacy")]
+        let std::ops::ControlFlow::Continue(request) = self.run_in_session(request, line, cx) else { return };
         let id = request.id.clone();
         let call = match Call::from_frame(request, line, Extensions::new()) {
             Ok(call) => call,
@@ -179,6 +189,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
                     self.work.forget(&id);
                     self.session.respond(&id, |_, out| out.extend_from_slice(&message));
                 }
+                #[cfg(feature = "legacy")]
+                Poll::Ready(None) | Poll::Pending => return self.say_changes(cx),
+                #[cfg(not(feature = "legacy"))]
                 Poll::Ready(None) | Poll::Pending => return true,
             }
         }

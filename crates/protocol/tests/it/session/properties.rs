@@ -156,7 +156,7 @@ proptest! {
             match session.handle_message(&message) {
                 Incoming::Request(_) => requested += 1,
                 Incoming::Cancel(_) => cancelled += 1,
-                Incoming::Nothing => {}
+                _ => {}
             }
         }
         let sent = session.poll_transmit().unwrap_or_default().split(|byte| *byte == b'\n');

@@ -60,6 +60,6 @@ fn describe(incoming: &Incoming<'_>) -> String {
     match incoming {
         Incoming::Request(request) => format!("request {} {}", request.id, request.method),
         Incoming::Cancel(id) => format!("cancel {id}"),
-        Incoming::Nothing => String::new(),
+        _ => String::new(),
     }
 }

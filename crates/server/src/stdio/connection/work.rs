@@ -29,7 +29,7 @@ pub(super) enum Said {
     Notification(Bytes),
     /// The reply of a handler.
     Reply(Reply),
-    /// The end of a subscription, encoded.
+    /// The end, encoded.
     Result(Bytes),
 }
 
@@ -37,6 +37,8 @@ pub(super) enum Said {
 pub(super) enum Source {
     Exchange(Box<Exchange>),
     Listen(Box<Listen>),
+    #[cfg(feature = "legacy")]
+    Session(Box<crate::legacy::Exchange>),
 }
 
 /// A subscription that is open, and its place among those that may be.
@@ -112,6 +114,12 @@ impl Stream for Running {
                 Some(message) if listen.stream.has_ended() => Said::Result(message),
                 Some(message) => Said::Notification(message),
                 None => return Poll::Ready(None),
+            },
+            #[cfg(feature = "legacy")]
+            Source::Session(exchange) => match ready!(exchange.poll_event(cx)) {
+                crate::legacy::Event::Message(message) => Said::Notification(message),
+                crate::legacy::Event::Reply(answer) => Said::Result(answer.into()),
+                crate::legacy::Event::Cancelled => return Poll::Ready(None),
             },
         };
         if matches!(said, Said::Reply(_) | Said::Result(_)) {

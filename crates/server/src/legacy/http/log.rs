@@ -1,0 +1,275 @@
+//! What one event stream says, numbered and kept for a while: a client whose connection broke asks for
+//! what came after the last event that it has.
+//!
+//! A log has one writer, the task of an exchange or the standing stream itself, and at most one reader,
+//! whoever took it up last. Where nobody reads, the writer goes on; where somebody reads slowly, it waits.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+
+use super::budget::{BASE_BYTES, Budget};
+
+/// A writer waits while a reader that is there has more than this in front of it.
+const AHEAD_BYTES: usize = 64 * 1024;
+
+/// One event stream of one session.
+pub(super) struct Log {
+    /// Different from that of every other stream of this server.
+    stream: u64,
+    budget: Arc<Budget>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Oldest first; the first of them has the number `first`. Numbers start with 1.
+    kept: VecDeque<Bytes>,
+    first: u64,
+    /// The number that the reader gets next.
+    next: u64,
+    /// Bytes of what is kept, and of that part of it which the reader does not have.
+    bytes: usize,
+    unread: usize,
+    /// Which reader it is, counted; earlier ones read nothing more.
+    reader: u64,
+    is_read: bool,
+    /// Nothing more is said.
+    ended: bool,
+    /// Gave way to others: cannot be taken up again.
+    forgotten: bool,
+    reading: Option<Waker>,
+    writing: Option<Waker>,
+    /// Who is to be woken, once the lock is free: waking may drop a reader, which locks again.
+    due: [Option<Waker>; 2],
+}
+
+/// An event that was kept: where it is in its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EventId {
+    pub(super) stream: u64,
+    /// 0 stands for the beginning.
+    pub(super) number: u64,
+}
+
+impl EventId {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (stream, number) = text.split_once('-')?;
+        Some(Self { stream: u64::from_str_radix(stream, 16).ok()?, number: number.parse().ok()? })
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}-{}", self.stream, self.number)
+    }
+}
+
+/// What a reader gets.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Event(EventId, Bytes),
+    /// The stream has ended, or somebody else reads it now.
+    End,
+}
+
+impl Log {
+    pub(super) fn new(stream: u64, budget: &Arc<Budget>) -> Arc<Self> {
+        budget.charge(BASE_BYTES);
+        let state = State {
+            kept: VecDeque::new(),
+            first: 1,
+            next: 1,
+            bytes: 0,
+            unread: 0,
+            reader: 0,
+            is_read: false,
+            ended: false,
+            forgotten: false,
+            reading: None,
+            writing: None,
+            due: [None, None],
+        };
+        Arc::new(Self { stream, budget: Arc::clone(budget), state: Mutex::new(state) })
+    }
+
+    pub(super) fn stream(&self) -> u64 {
+        self.stream
+    }
+
+    // Nothing panics while it holds the lock, so a poisoned one is sound.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let done = change(&mut state);
+        let due = std::mem::take(&mut state.due);
+        drop(state);
+        due.into_iter().flatten().for_each(Waker::wake);
+        done
+    }
+
+    /// Says something. A stream that has ended says nothing.
+    pub(super) fn push(&self, message: Bytes) {
+        self.budget.make_room();
+        self.update(|state| {
+            if state.ended {
+                return;
+            }
+            self.budget.charge(message.len());
+            state.bytes += message.len();
+            state.unread += message.len();
+            state.kept.push_back(message);
+            state.trim(&self.budget);
+            state.wake_reader();
+        });
+    }
+
+    /// Ready when the reader has room, or nobody reads.
+    pub(super) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if state.ended || !state.is_read || state.unread <= AHEAD_BYTES {
+            return Poll::Ready(());
+        }
+        state.writing = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Says nothing more.
+    pub(super) fn end(self: &Arc<Self>) {
+        let was_open = self.update(|state| {
+            state.wake_reader();
+            state.wake_writer();
+            !std::mem::replace(&mut state.ended, true)
+        });
+        if was_open {
+            self.budget.add_ended(self);
+        }
+    }
+
+    /// Keeps nothing but what a reader that is there has not got yet.
+    pub(super) fn forget(&self) {
+        let mut state = self.lock();
+        state.forgotten = true;
+        state.drop_front(&self.budget, |state| !state.is_read || state.first < state.next);
+    }
+
+    /// Takes the stream up after the event with this number; whoever read it before gets nothing more.
+    /// `None` if there is no such event.
+    pub(super) fn attach(self: &Arc<Self>, after: u64) -> Option<Reader> {
+        let reader = self.update(|state| {
+            let end = state.first + state.kept.len() as u64;
+            if state.forgotten || after >= end {
+                return None;
+            }
+            state.reader += 1;
+            state.is_read = true;
+            state.next = (after + 1).clamp(state.first, end);
+            state.unread = state.kept.iter().skip(state.read()).map(Bytes::len).sum();
+            state.wake_reader();
+            state.wake_writer();
+            Some(state.reader)
+        })?;
+        Some(Reader { log: Arc::clone(self), reader })
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let bytes = self.lock().bytes;
+        self.budget.release(BASE_BYTES + bytes);
+    }
+}
+
+impl State {
+    fn wake_reader(&mut self) {
+        self.due[0] = self.reading.take();
+    }
+
+    fn wake_writer(&mut self) {
+        self.due[1] = self.writing.take();
+    }
+
+    /// How many of those that are kept the reader has.
+    fn read(&self) -> usize {
+        usize::try_from(self.next - self.first).unwrap_or(usize::MAX)
+    }
+
+    /// Keeps to the budget: what was said goes first, then what a client that is not there missed, but
+    /// never the last of it, which may be the answer.
+    fn trim(&mut self, budget: &Budget) {
+        self.drop_front(budget, |state| {
+            let is_over = budget.is_over() || state.bytes > budget.share();
+            is_over && (state.first < state.next || (!state.is_read && state.kept.len() > 1))
+        });
+    }
+
+    fn drop_front(&mut self, budget: &Budget, goes: impl Fn(&Self) -> bool) {
+        while !self.kept.is_empty() && goes(self) {
+            let Some(message) = self.kept.pop_front() else { return };
+            budget.release(message.len());
+            self.bytes -= message.len();
+            if self.first >= self.next {
+                self.unread -= message.len();
+                self.next = self.first + 1;
+            }
+            self.first += 1;
+        }
+    }
+}
+
+/// Reads a log until its end, or until another one does.
+pub(super) struct Reader {
+    log: Arc<Log>,
+    reader: u64,
+}
+
+impl Reader {
+    pub(super) fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    /// Whether nobody else took the stream up since.
+    pub(super) fn is_current(&self) -> bool {
+        self.log.lock().reader == self.reader
+    }
+
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        self.log.update(|state| {
+            if state.reader != self.reader {
+                return Poll::Ready(Next::End);
+            }
+            let Some(message) = state.kept.get(state.read()).cloned() else {
+                if state.ended {
+                    return Poll::Ready(Next::End);
+                }
+                state.reading = Some(cx.waker().clone());
+                return Poll::Pending;
+            };
+            let id = EventId { stream: self.log.stream, number: state.next };
+            state.next += 1;
+            state.unread -= message.len();
+            state.wake_writer();
+            state.trim(&self.log.budget);
+            Poll::Ready(Next::Event(id, message))
+        })
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.log.update(|state| {
+            if state.reader == self.reader {
+                state.is_read = false;
+                state.wake_writer();
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

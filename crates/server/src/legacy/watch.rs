@@ -1,0 +1,150 @@
+//! What a session hears of: the lists, and the resources that it subscribed to.
+//!
+//! The client changes the set of resources while changes happen. A new subscription to the bus is opened
+//! before the one that it replaces is emptied, so that nothing falls between the two; what is told twice is
+//! told once where it waits.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use serde::Serialize;
+use switchboard_protocol::frame;
+use switchboard_protocol::model::notification::name;
+use switchboard_protocol::model::subscription::SubscriptionFilter;
+
+use crate::bus::{Change, ChangeBus, Changes};
+
+/// The subscription of one session.
+#[derive(Default)]
+pub(super) struct Watch {
+    /// The lists that the server announces changes of.
+    lists: SubscriptionFilter,
+    uris: BTreeSet<String>,
+    /// Open from the first poll on: a session that nobody reads hears of nothing.
+    changes: Option<Box<dyn Changes>>,
+    /// What an earlier subscription had heard of.
+    due: VecDeque<Change>,
+    is_closed: bool,
+    waker: Option<Waker>,
+}
+
+impl Watch {
+    pub(super) fn new(lists: SubscriptionFilter) -> Self {
+        Self { lists, ..Self::default() }
+    }
+
+    /// Also hears of this resource from now on. Says whether there was room for it.
+    pub(super) fn add(&mut self, uri: &str, (bus, most): (&dyn ChangeBus, usize)) -> bool {
+        if self.uris.contains(uri) {
+            return true;
+        }
+        if self.uris.len() >= most {
+            return false;
+        }
+        self.uris.insert(uri.to_owned());
+        self.renew(bus);
+        true
+    }
+
+    /// No longer hears of this resource. Says whether it did.
+    pub(super) fn remove(&mut self, uri: &str, bus: &dyn ChangeBus) -> bool {
+        let was_there = self.uris.remove(uri);
+        if was_there {
+            self.renew(bus);
+        }
+        was_there
+    }
+
+    /// Replaces the open subscription by one of what is wanted now.
+    fn renew(&mut self, bus: &dyn ChangeBus) {
+        let Some(mut before) = self.changes.take() else { return };
+        self.changes = Some(bus.subscribe(&self.filter()));
+        let mut cx = Context::from_waker(Waker::noop());
+        // A bus tells each change once, however often it happened; one that goes on for ever is not heard out.
+        for _ in 0..self.uris.len() + 4 {
+            let Poll::Ready(Some(change)) = before.poll_change(&mut cx) else { break };
+            if !self.due.contains(&change) {
+                self.due.push_back(change);
+            }
+        }
+        self.due = std::mem::take(&mut self.due).into_iter().filter(|change| self.wants(change)).collect();
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn filter(&self) -> SubscriptionFilter {
+        let uris = self.uris.iter().cloned().collect::<Vec<_>>();
+        SubscriptionFilter {
+            resource_subscriptions: Some(uris).filter(|uris| !uris.is_empty()),
+            ..self.lists.clone()
+        }
+    }
+
+    fn wants(&self, change: &Change) -> bool {
+        match change {
+            Change::Tools => self.lists.tools_list_changed == Some(true),
+            Change::Prompts => self.lists.prompts_list_changed == Some(true),
+            Change::Resources => self.lists.resources_list_changed == Some(true),
+            Change::Resource(uri) => self.uris.contains(&**uri),
+        }
+    }
+
+    /// Begins to hear, if it has not yet.
+    pub(super) fn open(&mut self, bus: &dyn ChangeBus) {
+        if self.changes.is_none() && !self.is_closed {
+            self.changes = Some(bus.subscribe(&self.filter()));
+        }
+    }
+
+    /// Whom to wake when there may be something new that no bus wakes for.
+    pub(super) fn register(&mut self, waker: &Waker) {
+        if !self.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            self.waker = Some(waker.clone());
+        }
+    }
+
+    pub(super) fn take_waker(&mut self) -> Option<Waker> {
+        self.waker.take()
+    }
+
+    /// The next notification, encoded.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
+        if let Some(change) = self.due.pop_front() {
+            return Poll::Ready(notification(&change));
+        }
+        while let Some(changes) = &mut self.changes {
+            match changes.poll_change(cx) {
+                // A bus may say more than it was asked for.
+                Poll::Ready(Some(change)) if self.wants(&change) => {
+                    return Poll::Ready(notification(&change));
+                }
+                Poll::Ready(Some(_)) => {}
+                Poll::Ready(None) => {
+                    self.changes = None;
+                    self.is_closed = true;
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Pending
+    }
+}
+
+fn notification(change: &Change) -> Bytes {
+    #[derive(Serialize)]
+    struct Params<'a> {
+        uri: &'a str,
+    }
+    let (method, params) = match change {
+        Change::Tools => (name::TOOLS_CHANGED, None),
+        Change::Prompts => (name::PROMPTS_CHANGED, None),
+        Change::Resources => (name::RESOURCES_CHANGED, None),
+        Change::Resource(uri) => (name::RESOURCE_UPDATED, Some(Params { uri })),
+    };
+    let mut out = Vec::with_capacity(96);
+    // Strings cannot fail to serialise.
+    let _ = frame::encode_notification(&mut out, method, params.as_ref());
+    out.into()
+}
