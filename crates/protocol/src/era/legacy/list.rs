@@ -234,23 +234,19 @@ fn write_meta(out: &mut Vec<u8>, value: &RawValue) -> Result<bool, serde_json::E
 }
 
 /// Every legacy revision demands that the schema of each property is an object, and clients refuse a whole
-/// list for one that is not; the modern one allows `true` and `false`. These have a form as objects.
+/// list for one that is not; the modern one allows `true` and `false`. These have a form as objects. A
+/// schema that is no object itself stays as it is: it costs its tool, not the list.
 fn write_schema(out: &mut Vec<u8>, schema: &RawValue) -> Result<(), serde_json::Error> {
-    let Members(members) = serde_json::from_str(schema.get())?;
-    let properties = members.iter().find(|(name, _)| name == "properties").map(|(_, value)| *value);
-    let Some(Ok(Members(properties))) = properties.map(|value| serde_json::from_str(value.get())) else {
+    let members = || {
+        let Members(members) = serde_json::from_str(schema.get()).ok()?;
+        let (_, properties) = members.iter().find(|(name, _)| name == "properties")?;
+        let Members(properties) = serde_json::from_str(properties.get()).ok()?;
+        properties.iter().any(|(_, value)| as_object(value).is_some()).then_some((members, properties))
+    };
+    let Some((members, properties)) = members() else {
         write_raw(out, schema);
         return Ok(());
     };
-    let as_object = |value: &RawValue| match value.get() {
-        "true" => Some("{}"),
-        "false" => Some(r#"{"not":{}}"#),
-        _ => None,
-    };
-    if properties.iter().all(|(_, value)| as_object(value).is_none()) {
-        write_raw(out, schema);
-        return Ok(());
-    }
     write_members(out, &members, |out, name, value| {
         if name != "properties" {
             return Ok(write_raw(out, value));
@@ -259,9 +255,17 @@ fn write_schema(out: &mut Vec<u8>, schema: &RawValue) -> Result<(), serde_json::
             out.extend_from_slice(as_object(value).unwrap_or(value.get()).as_bytes());
             Ok(true)
         })
-        .map(|_| true)
     })
     .map(drop)
+}
+
+/// The object that says the same as a schema of one word.
+fn as_object(schema: &RawValue) -> Option<&'static str> {
+    match schema.get() {
+        "true" => Some("{}"),
+        "false" => Some(r#"{"not":{}}"#),
+        _ => None,
+    }
 }
 
 fn is_object(value: &RawValue) -> bool {

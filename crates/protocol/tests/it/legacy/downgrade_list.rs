@@ -131,6 +131,8 @@ fn an_empty_page_and_escaped_names_are_no_trouble() {
     ] {
         assert_eq!(downgrade(Method::ListTools, prepared, "2025-11-25"), expected, "{prepared}");
     }
+    let odd = r#"{"tools":[{"name":"t","inputSchema":true}]}"#;
+    assert_eq!(list(Method::ListTools, odd.as_bytes(), Revision::NEWEST_LEGACY).unwrap(), odd.as_bytes());
     for broken in ["", "[]", "{", r#"{"tools":7}"#, r#"{"tools":[7]}"#] {
         list(Method::ListTools, broken.as_bytes(), Revision::NEWEST_LEGACY).unwrap_err();
     }
