@@ -7,4 +7,5 @@ mod downgrade_result;
 mod lifecycle;
 mod question;
 mod question_asked;
+mod question_hostile;
 mod upgrade;

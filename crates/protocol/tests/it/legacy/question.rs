@@ -120,11 +120,18 @@ fn fields_stay_in_order_and_a_dialect_is_named_where_it_may_be() {
     for (date, expected) in [
         (
             "2025-06-18",
-            r#"{"message":"?","requestedSchema":{"type":"object","properties":{"z":{"type":"boolean"},"a":{"type":"number"}},"required":["z"]}}"#,
+            concat!(
+                r#"{"message":"?","requestedSchema":{"type":"object","#,
+                r#""properties":{"z":{"type":"boolean"},"a":{"type":"number"}},"required":["z"]}}"#
+            ),
         ),
         (
             "2025-11-25",
-            r#"{"mode":"form","message":"?","requestedSchema":{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"z":{"type":"boolean"},"a":{"type":"number"}},"required":["z"]}}"#,
+            concat!(
+                r#"{"mode":"form","message":"?","requestedSchema":{"#,
+                r#""$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","#,
+                r#""properties":{"z":{"type":"boolean"},"a":{"type":"number"}},"required":["z"]}}"#
+            ),
         ),
     ] {
         assert_eq!(ask(&request, revision(date), "").unwrap().params.get(), expected);

@@ -129,7 +129,8 @@ fn a_refusal_names_the_addresses_to_visit() {
         (
             -32042,
             json!({"elicitations": [
-                7, null, {}, ["url", "x", "https://a.example", "m"], address(""), {"mode": "form", "elicitationId": "f", "url": "https://a.example", "message": "m"},
+                7, null, {}, ["url", "x", "https://a.example", "m"], address(""),
+                {"mode": "form", "elicitationId": "f", "url": "https://a.example", "message": "m"},
                 {"mode": "url", "elicitationId": "n", "message": "m"}, address("c")]}),
             Some(&["c"]),
         ),
