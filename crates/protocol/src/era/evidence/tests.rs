@@ -1,3 +1,5 @@
+//! The whole table: every status with every body.
+
 use super::{Evidence, Verdict};
 use crate::error::ProtocolError;
 
