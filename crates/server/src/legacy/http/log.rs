@@ -16,6 +16,9 @@ use super::budget::{BASE_BYTES, Budget};
 /// A writer waits while a reader that is there has more than this in front of it.
 const AHEAD_BYTES: usize = 64 * 1024;
 
+/// The bit of a stream's number that says that it belongs to no request.
+pub(super) const STANDING: u64 = 1 << 63;
+
 /// One event stream of one session.
 pub(super) struct Log {
     /// Different from that of every other stream of this server.
@@ -55,6 +58,11 @@ pub(super) struct EventId {
 }
 
 impl EventId {
+    /// Whether it is of a stream that belongs to no request.
+    pub(super) fn is_standing(self) -> bool {
+        self.stream & STANDING != 0
+    }
+
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (stream, number) = text.split_once('-')?;
         Some(Self { stream: u64::from_str_radix(stream, 16).ok()?, number: number.parse().ok()? })
@@ -158,17 +166,17 @@ impl Log {
         state.drop_front(&self.budget, |state| !state.is_read || state.first < state.next);
     }
 
-    /// Takes the stream up after the event with this number; whoever read it before gets nothing more.
-    /// `None` if there is no such event.
-    pub(super) fn attach(self: &Arc<Self>, after: u64) -> Option<Reader> {
+    /// Takes the stream up after the event with this number, or after the last one that was read; whoever
+    /// read it before gets nothing more. `None` if there is no such event.
+    pub(super) fn attach(self: &Arc<Self>, after: Option<u64>) -> Option<Reader> {
         let reader = self.update(|state| {
             let end = state.first + state.kept.len() as u64;
-            if state.forgotten || after >= end {
+            if state.forgotten || after.is_some_and(|after| after >= end) {
                 return None;
             }
             state.reader += 1;
             state.is_read = true;
-            state.next = (after + 1).clamp(state.first, end);
+            state.next = after.map_or(state.next, |after| after + 1).clamp(state.first, end);
             state.unread = state.kept.iter().skip(state.read()).map(Bytes::len).sum();
             state.wake_reader();
             state.wake_writer();
@@ -233,9 +241,9 @@ impl Reader {
         &self.log
     }
 
-    /// Whether nobody else took the stream up since.
-    pub(super) fn is_current(&self) -> bool {
-        self.log.lock().reader == self.reader
+    /// The last event that was read.
+    pub(super) fn position(&self) -> EventId {
+        EventId { stream: self.log.stream, number: self.log.lock().next - 1 }
     }
 
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::limits::SessionLimits;
 use super::live::Live;
 use super::token::{Key, Opened};
+use crate::server::Server;
 
 /// How many ended sessions are remembered for each that may be kept.
 const ENDED_PER_KEPT: usize = 4;
@@ -59,12 +60,12 @@ impl Table {
     }
 
     /// The session with this id, as it is kept or anew; `None` if it has ended.
-    pub(super) fn enter(self: &Arc<Self>, opened: Opened) -> Option<Arc<Live>> {
+    pub(super) fn enter(self: &Arc<Self>, server: &Server, opened: Opened) -> Option<Arc<Live>> {
         let mut inner = self.lock();
         let expired = inner.expire(&self.limits);
         let found = inner.find(opened.key).map(|found| {
             found.unwrap_or_else(|| {
-                let live = Arc::new(Live::new(opened, self));
+                let live = Arc::new(Live::new(server, opened, self));
                 inner.sessions.insert(live.key(), Entry { live: Arc::downgrade(&live), kept: None });
                 live
             })
@@ -108,7 +109,7 @@ impl Table {
     }
 
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.lock().sessions.len()
     }
 }
@@ -216,3 +217,6 @@ fn is_used(live: &Arc<Live>) -> bool {
 fn end_all(gone: impl Iterator<Item = Arc<Live>>) {
     gone.for_each(|live| live.end());
 }
+
+#[cfg(test)]
+mod tests;

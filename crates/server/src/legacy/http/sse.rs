@@ -1,0 +1,273 @@
+//! HTTP+SSE, the transport of the first revision [spec: basic/transports, HTTP with SSE]: one stream that
+//! says everything, and an address that everything is sent to.
+//!
+//! The session ends with its stream. What runs in it is polled by the stream's own connection, so a client
+//! that does not read stops its handlers, and one that leaves drops them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Bytes, BytesMut};
+use switchboard_protocol::era::legacy::Features;
+use switchboard_protocol::era::legacy::name::{INITIALIZE, PING};
+use switchboard_protocol::frame::{Frame, RequestFrame};
+use switchboard_protocol::{ProtocolError, RequestId, frame};
+use switchboard_sse::EventRef;
+
+use super::stream::{Closing, put};
+use super::work::Work;
+use crate::legacy::{self, Event, Exchange, Session, Step};
+use crate::listen::Slot;
+use crate::server::Server;
+
+type Key = [u8; 16];
+
+/// The clients whose streams are open.
+#[derive(Default)]
+pub(super) struct Peers {
+    open: Mutex<HashMap<Key, Arc<Peer>>>,
+}
+
+/// One client of HTTP+SSE.
+pub(super) struct Peer {
+    caller: Option<String>,
+    session: OnceLock<Arc<Session>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Answers that wait to be read, and their bytes.
+    unread: VecDeque<Bytes>,
+    bytes: usize,
+    /// What was started and is not polled by the stream yet.
+    started: Vec<(Exchange, Slot)>,
+    is_over: bool,
+    waker: Option<Waker>,
+}
+
+impl Peers {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Peer>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new client; the reading end, and the id that it sends under.
+    pub(super) fn open(
+        self: &Arc<Self>,
+        caller: Option<&str>,
+        closing: Closing,
+    ) -> Result<(Reading, String), getrandom::Error> {
+        let mut key = [0; 16];
+        getrandom::fill(&mut key)?;
+        let peer = Arc::new(Peer {
+            caller: caller.map(str::to_owned),
+            session: OnceLock::new(),
+            state: Mutex::default(),
+        });
+        self.lock().insert(key, Arc::clone(&peer));
+        let peers = Arc::clone(self);
+        let reading =
+            Reading { key, peer, peers, work: Work::default(), address: None, closing, ends: false };
+        Ok((reading, format!("{:032x}", u128::from_be_bytes(key))))
+    }
+
+    /// The client with this id, if it is this caller.
+    pub(super) fn find(&self, id: &str, caller: Option<&str>) -> Option<Arc<Peer>> {
+        // Only as it was written: other spellings of the same number are no ids of ours.
+        let key = u128::from_str_radix(id, 16).ok()?.to_be_bytes();
+        let peer = self.lock().get(&key).map(Arc::clone)?;
+        (id.len() == 32 && peer.caller.as_deref() == caller).then_some(peer)
+    }
+}
+
+impl Peer {
+    // Nothing panics while it holds the lock, so a poisoned one is sound.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it reads what it is told.
+    pub(super) fn reads(&self, most: usize) -> bool {
+        self.lock().bytes <= most
+    }
+
+    /// Whether several messages may come in one array.
+    pub(super) fn takes_batches(&self) -> bool {
+        self.session.get().is_some_and(|session| Features::of(session.terms().revision).batches)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let waker = {
+            let mut state = self.lock();
+            if state.is_over {
+                return;
+            }
+            change(&mut state);
+            state.waker.take()
+        };
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Says something, without being asked by what runs.
+    pub(super) fn say(&self, message: impl Into<Bytes>) {
+        let message = message.into();
+        self.change(|state| {
+            state.bytes += message.len();
+            state.unread.push_back(message);
+        });
+    }
+
+    /// Takes a message of the client. What is to be answered is answered on the stream.
+    ///
+    /// # Errors
+    /// What the sender is owed for something that is no message, or answers nothing.
+    pub(super) fn take(
+        &self,
+        server: &Server,
+        (body, extensions): (&Bytes, http::Extensions),
+        slot: impl FnOnce() -> Option<Slot>,
+    ) -> Result<(), (Option<RequestId>, ProtocolError)> {
+        match Frame::decode(body).map_err(|fault| (fault.id.filter(|_| fault.answerable), fault.error))? {
+            Frame::Request(request) => {
+                let id = request.id.clone();
+                let step = match self.session.get() {
+                    Some(session) => legacy::dispatch(server, session, request, (body, extensions)),
+                    None => Step::Ready(self.before_the_session(server, &request)),
+                };
+                match step {
+                    Step::Ready(answer) => self.say(answer),
+                    Step::Running(exchange) => match slot() {
+                        Some(slot) => self.change(|state| state.started.push((exchange, slot))),
+                        None => self.say(busy(&id)),
+                    },
+                }
+            }
+            Frame::Notification(notification) => {
+                if let Some(session) = self.session.get() {
+                    session.handle_notification(&notification);
+                    self.change(|_| {});
+                }
+            }
+            Frame::Response(response) => {
+                let is_expected = self.session.get().is_some_and(|session| session.handle_response(response));
+                if !is_expected {
+                    return Err((None, ProtocolError::invalid_request(super::UNASKED)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn before_the_session(&self, server: &Server, request: &RequestFrame<'_>) -> Vec<u8> {
+        let error = match &*request.method {
+            PING => {
+                let mut out = Vec::with_capacity(64);
+                frame::encode_raw_result(&mut out, &request.id, b"{}");
+                return out;
+            }
+            INITIALIZE => match legacy::initialize(server, request) {
+                Ok((terms, answer)) => {
+                    // Of two at the same time one opens the session, and both are told the same.
+                    let _ = self.session.set(Arc::new(Session::new(server, terms)));
+                    return answer;
+                }
+                Err(error) => error,
+            },
+            method => ProtocolError::invalid_request(format!(
+                "{method} belongs to a session, and there is none yet: send initialize first"
+            )),
+        };
+        legacy::error(Some(&request.id), None, error)
+    }
+}
+
+/// The answer to a request for which there is no place.
+pub(super) fn busy(id: &RequestId) -> Vec<u8> {
+    let error =
+        ProtocolError::internal("The server is busy: too many requests at the same time; try again later");
+    legacy::error(Some(id), None, error)
+}
+
+/// The reading end of a client's stream. Dropping it ends the session.
+pub(super) struct Reading {
+    key: Key,
+    peer: Arc<Peer>,
+    peers: Arc<Peers>,
+    work: Work,
+    /// Where the client sends to, until it was told.
+    address: Option<String>,
+    closing: Closing,
+    /// The service ends: nothing new is begun.
+    ends: bool,
+}
+
+impl Reading {
+    /// Tells the client first of all where to send to.
+    pub(super) fn from(mut self, address: String) -> Self {
+        self.address = Some(address);
+        self
+    }
+
+    /// Writes the next event; `None` at the end.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, out: &mut BytesMut) -> Poll<Option<()>> {
+        if let Some(address) = self.address.take() {
+            let data = Some(address.as_bytes());
+            put(out, &EventRef { event: Some("endpoint"), data, ..EventRef::default() });
+            return Poll::Ready(Some(()));
+        }
+        self.ends = self.ends || self.closing.as_mut().poll(cx).is_ready();
+        loop {
+            match self.poll_message(cx) {
+                Poll::Ready(Some(message)) => {
+                    put(
+                        out,
+                        &EventRef { event: Some("message"), data: Some(&message), ..EventRef::default() },
+                    );
+                    return Poll::Ready(Some(()));
+                }
+                Poll::Ready(None) => {}
+                Poll::Pending if self.ends && self.work.is_empty() => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// `Ready(None)` if something happened that says nothing.
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        {
+            let mut state = self.peer.lock();
+            if let Some(message) = state.unread.pop_front() {
+                state.bytes -= message.len();
+                return Poll::Ready(Some(message));
+            }
+            for (exchange, slot) in state.started.drain(..) {
+                self.work.add(exchange, slot);
+            }
+            state.waker = Some(cx.waker().clone());
+        }
+        match self.work.poll_next(cx) {
+            Poll::Ready(Some(Event::Message(message))) => return Poll::Ready(Some(message)),
+            Poll::Ready(Some(Event::Reply(reply))) => return Poll::Ready(Some(reply.into())),
+            Poll::Ready(Some(Event::Cancelled)) => return Poll::Ready(None),
+            Poll::Ready(None) | Poll::Pending => {}
+        }
+        match self.peer.session.get() {
+            Some(session) if !self.ends => session.poll_change(cx).map(Some),
+            _ => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.peers.lock().remove(&self.key);
+        let left = {
+            let mut state = self.peer.lock();
+            state.is_over = true;
+            std::mem::take(&mut state.started)
+        };
+        // Handlers that are dropped may do whatever they like, but not under the lock.
+        drop(left);
+    }
+}

@@ -1,0 +1,106 @@
+//! What runs on behalf of one POST, or of one client of HTTP+SSE.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_util::stream::{SelectAll, Stream};
+use tokio::sync::watch;
+
+use super::live::Live;
+use super::log::Log;
+use crate::legacy::{Event, Exchange};
+use crate::listen::Slot;
+
+/// Running exchanges, each in a place of its own. Only what was woken is polled.
+#[derive(Default)]
+pub(super) struct Work {
+    running: SelectAll<Running>,
+}
+
+struct Running {
+    exchange: Option<(Box<Exchange>, Slot)>,
+}
+
+impl Work {
+    pub(super) fn add(&mut self, exchange: Exchange, slot: Slot) {
+        self.running.push(Running { exchange: Some((Box::new(exchange), slot)) });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// What is said next; `None` if nothing runs.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        Pin::new(&mut self.running).poll_next(cx)
+    }
+
+    async fn next(&mut self) -> Option<Event> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+}
+
+impl Stream for Running {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        let Some((exchange, _)) = &mut self.exchange else { return Poll::Ready(None) };
+        let event = ready!(exchange.poll_event(cx));
+        if !matches!(event, Event::Message(_)) {
+            self.exchange = None;
+        }
+        Poll::Ready(Some(event))
+    }
+}
+
+/// Where work goes on after its POST was answered with an event stream.
+pub(super) struct Place {
+    pub(super) log: Arc<Log>,
+    pub(super) live: Arc<Live>,
+    /// Closed with the service.
+    pub(super) service: watch::Receiver<()>,
+    /// How long what was said is kept.
+    pub(super) keep: Duration,
+}
+
+impl Place {
+    /// Writes what is said into the log, whether anybody reads it or not, until all is said, or the session
+    /// or the service ends.
+    pub(super) async fn run(self, mut work: Work) {
+        let Self { log, live, mut service, keep } = self;
+        let over = async {
+            tokio::select! {
+                () = live.ended() => {}
+                // An error means that the service is gone; nothing is ever sent.
+                _ = service.changed() => {}
+            }
+        };
+        tokio::pin!(over);
+        tokio::select! {
+            biased;
+            () = &mut over => {}
+            () = write(&mut work, &log) => {}
+        }
+        drop(work);
+        log.end();
+        tokio::select! {
+            () = &mut over => {}
+            () = tokio::time::sleep(keep) => {}
+        }
+        live.remove_stream(&log);
+    }
+}
+
+async fn write(work: &mut Work, log: &Log) {
+    loop {
+        std::future::poll_fn(|cx| log.poll_room(cx)).await;
+        match work.next().await {
+            Some(Event::Message(message)) => log.push(message),
+            Some(Event::Reply(reply)) => log.push(reply.into()),
+            Some(Event::Cancelled) => {}
+            None => return,
+        }
+    }
+}
