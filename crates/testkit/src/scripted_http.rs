@@ -66,7 +66,8 @@ impl Received {
     }
 }
 
-/// What is sent back. `$id` in it is replaced by the id of the request, as JSON.
+/// What is sent back. `$id` in it is replaced by the id of the request, or of the one before where it has
+/// none, as JSON.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     pieces: Vec<Vec<u8>>,
@@ -187,6 +188,7 @@ struct State {
     unexpected: Vec<String>,
     connections: usize,
     left: usize,
+    last_id: String,
     /// Requests are not held against the schema of the modern revision.
     session: bool,
 }
@@ -318,6 +320,16 @@ impl Shared {
 }
 
 impl Shared {
+    /// The id of the request; that of the last one where there is none, since a stream that is taken up
+    /// again goes on with its answer.
+    fn id(&self, request: &Received) -> String {
+        let mut state = self.lock();
+        if let (Some(id), true) = (request.json().get("id"), request.method() != "response") {
+            state.last_id = id.to_string();
+        }
+        state.last_id.clone()
+    }
+
     fn client_left(&self) {
         self.lock().left += 1;
         self.changed.notify_waiters();
@@ -338,7 +350,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn serve(mut stream: TcpStream, connection: usize, shared: Arc<Shared>) {
     let mut buffer = Vec::new();
     while let Some(request) = read_request(&mut stream, &mut buffer, connection).await {
-        let id = request.json().get("id").cloned().unwrap_or_default().to_string();
+        let id = shared.id(&request);
         let reply = shared.reply(request);
         let pieces = fill(&reply, &id);
         for piece in pieces {
