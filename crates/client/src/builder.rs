@@ -21,6 +21,7 @@ use url::Url;
 use crate::cache::Cache;
 use crate::client::Client;
 use crate::core::{Core, Learned, LogFn};
+use crate::era::Era;
 use crate::error::Error;
 use crate::flight::Flights;
 use crate::http::{HttpLink, without_query};
@@ -54,6 +55,7 @@ pub struct ClientBuilder {
     tap: Tap,
     cache: Option<Cache>,
     verdict: Option<EraVerdict>,
+    era: Era,
     /// The first thing that was wrong, told when connecting.
     wrong: Option<Error>,
 }
@@ -83,6 +85,7 @@ impl Default for ClientBuilder {
             tap: Tap::default(),
             cache: None,
             verdict: None,
+            era: Era::default(),
             wrong: None,
         }
     }
@@ -254,8 +257,16 @@ impl ClientBuilder {
         self
     }
 
+    /// Which revisions may be spoken; by default all, as the server needs.
+    #[must_use]
+    pub fn era(mut self, era: Era) -> Self {
+        self.era = era;
+        self
+    }
+
     /// Trusts what was found out about the server before ([`Client::verdict`]), which saves the first
-    /// request. A verdict that no longer holds corrects itself.
+    /// request. A verdict of a modern revision corrects itself; one of a legacy revision is believed for a day
+    /// ([`EraVerdict::holds_at`]). It counts with [`Era::Auto`] only, and a modern one with [`Era::Modern`], too.
     #[must_use]
     pub fn verdict(mut self, verdict: EraVerdict) -> Self {
         self.verdict = Some(verdict);
@@ -326,16 +337,11 @@ impl Connect {
             return Err(wrong);
         }
         let target = self.target?;
-        let known = builder.verdict.take().filter(EraVerdict::is_modern).and_then(|known| known.revision());
+        let (era, known) = (builder.era, builder.verdict.take());
         let core = Arc::new(builder.core(target)?);
-        match known {
-            Some(revision) => core.learned.set_revision(revision),
-            None => {
-                if let Err(error) = core.probe().await {
-                    core.link.close().await;
-                    return Err(error);
-                }
-            }
+        if let Err(error) = core.connect(era, known).await {
+            core.link.close().await;
+            return Err(error);
         }
         Ok(Client::new(core))
     }
@@ -354,14 +360,13 @@ impl ClientBuilder {
         let partition = self.headers.partition();
         let log_level = self.log_level.or(on_log.as_ref().map(|_| LoggingLevel::Info));
         let limits = self.limits;
+        let pipe = |source, tap| Link::Pipe(Box::new(PipeLink::new(source, &limits, (tap, on_log.clone()))));
         let link = match target {
-            Target::Http(url) => Link::Http(HttpLink::new(url, self.headers, limits.clone(), self.tap)?),
-            Target::Child(config) => {
-                Link::Pipe(PipeLink::new(Source::Child(config), &limits, (self.tap, on_log.clone())))
+            Target::Http(url) => {
+                Link::Http(Arc::new(HttpLink::new(url, self.headers, limits.clone(), self.tap)?))
             }
-            Target::Pipe(pipe) => {
-                Link::Pipe(PipeLink::new(Source::Pipe(Some(pipe)), &limits, (self.tap, on_log.clone())))
-            }
+            Target::Child(config) => pipe(Source::Child(config), self.tap),
+            Target::Pipe(open) => pipe(Source::Pipe(Some(open)), self.tap),
         };
         Ok(Core {
             name,
@@ -379,6 +384,8 @@ impl ClientBuilder {
             flights: Flights::default(),
             learned: Learned::default(),
             closed: AtomicBool::new(false),
+            #[cfg(feature = "legacy")]
+            legacy: crate::legacy::State::default(),
         })
     }
 

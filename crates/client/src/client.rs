@@ -61,7 +61,7 @@ impl Client {
     /// What was found out about the server's era, to be stored by the host.
     #[must_use]
     pub fn verdict(&self) -> EraVerdict {
-        EraVerdict::now(self.revision())
+        EraVerdict::now(self.revision(), self.0.uses_http_sse())
     }
 
     /// What the server said it can do; `None` if it was never asked, because of
@@ -95,6 +95,10 @@ impl Client {
     /// fail without being sent.
     pub async fn close(&self) {
         self.0.closed.store(true, Ordering::Relaxed);
+        #[cfg(feature = "legacy")]
+        if let Some(keeper) = self.0.legacy.keeper() {
+            keeper.close().await;
+        }
         self.0.link.close().await;
     }
 }
@@ -192,7 +196,7 @@ impl Client {
         Request::new(&self.0, Ask::raw(method.into(), params), request::unread)
     }
 
-    /// A notification. This revision has none that a client would send over HTTP; servers take
+    /// A notification. The modern revision has none that a client would send over HTTP; servers take
     /// note of it with 202, 204 or 200.
     ///
     /// # Errors
@@ -200,6 +204,10 @@ impl Client {
     pub async fn notify_raw(&self, method: &str, params: Option<&RawValue>) -> Result<(), Error> {
         if self.0.closed.load(Ordering::Relaxed) {
             return Err(closed().at(&self.0.name));
+        }
+        #[cfg(feature = "legacy")]
+        if self.0.is_legacy() {
+            return self.0.notify_in_session(method, params).await.map_err(|error| error.at(&self.0.name));
         }
         let ask = Ask::raw(method.to_owned(), params)?;
         let mut message = Vec::new();
@@ -209,6 +217,24 @@ impl Client {
         let sent = timeout(self.0.idle, self.0.link.notify(headers, message)).await;
         sent.unwrap_or_else(|_| Err(Error::timeout(method, self.0.idle, true)))
             .map_err(|error| error.at(&self.0.name))
+    }
+
+    /// Tells a server in a legacy session that the roots have changed, so that it asks for them again. A
+    /// modern server asks whenever it needs them, so there is nothing to tell.
+    ///
+    /// # Errors
+    /// When the client has no [`ClientBuilder::on_roots`], or the server cannot be told.
+    pub async fn roots_changed(&self) -> Result<(), Error> {
+        if !self.0.inputs.has_roots() {
+            return Err(Error::misuse("this client has no roots that could change")
+                .hint("give it some with on_roots")
+                .at(&self.0.name));
+        }
+        #[cfg(feature = "legacy")]
+        if self.0.is_legacy() {
+            return self.0.tell_roots_changed().await.map_err(|error| error.at(&self.0.name));
+        }
+        Ok(())
     }
 
     /// `subscriptions/listen`: changes as they happen, from the moment the server has agreed.

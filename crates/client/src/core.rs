@@ -15,7 +15,7 @@ use switchboard_protocol::http::METHOD;
 use switchboard_protocol::http::headers::request_headers;
 use switchboard_protocol::model::discover::DiscoverResult;
 use switchboard_protocol::model::notification::{LoggingLevel, LoggingMessage, Progress};
-use switchboard_protocol::{Era, Method, RequestId, Revision, frame};
+use switchboard_protocol::{Method, RequestId, Revision, frame};
 use tokio::time::{Instant, timeout_at};
 
 use crate::cache::Cache;
@@ -54,6 +54,8 @@ pub(crate) struct Core {
     pub(crate) flights: Flights,
     pub(crate) learned: Learned,
     pub(crate) closed: AtomicBool,
+    #[cfg(feature = "legacy")]
+    pub(crate) legacy: crate::legacy::State,
 }
 
 /// What the client has learned about its server so far.
@@ -139,7 +141,7 @@ impl Core {
     ) -> Result<Box<RawValue>, Error> {
         let mut tried = Tried::default();
         loop {
-            let headers = if self.link.is_http() { self.headers(ask, run).await? } else { HeaderMap::new() };
+            let headers = if self.has_headers() { self.headers(ask, run).await? } else { HeaderMap::new() };
             let error = match self.attempt(ask, input, headers, run).await {
                 Ok(result) => return Ok(result),
                 Err(error) => error.at(&self.name),
@@ -160,16 +162,22 @@ impl Core {
         run: &mut Run,
     ) -> Result<bool, Error> {
         let first = |done: &mut bool| !std::mem::replace(done, true);
+        #[cfg(feature = "legacy")]
+        if self.reconsider(ask, error).await {
+            return Ok(true);
+        }
         if let Some(refusal) = error.protocol_error() {
             return Ok(match refusal.code {
-                ErrorCode::UNSUPPORTED_PROTOCOL_VERSION if first(&mut tried.revision) => {
+                ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+                    if !self.is_legacy() && first(&mut tried.revision) =>
+                {
                     self.learned.set_revision(self.common_revision(refusal, error)?);
                     true
                 }
                 // The tool's schema names other headers than it did when it was listed.
                 ErrorCode::HEADER_MISMATCH
                     if ask.known == Some(Method::CallTool)
-                        && self.link.is_http()
+                        && self.has_headers()
                         && first(&mut tried.schema) =>
                 {
                     self.relist(run).await.is_ok()
@@ -185,7 +193,7 @@ impl Core {
     pub(crate) fn common_revision(&self, refusal: &ProtocolError, error: &Error) -> Result<Revision, Error> {
         let Some(supported) = refusal.supported_versions() else { return Err(error.clone()) };
         Revision::newest_common(supported.iter().map(String::as_str))
-            .ok_or_else(|| no_common_revision(supported).at(&self.name))
+            .ok_or_else(|| self.no_common_revision(supported).at(&self.name))
     }
 
     /// One exchange.
@@ -197,20 +205,23 @@ impl Core {
         run: &mut Run,
     ) -> Result<Box<RawValue>, Error> {
         let started = Instant::now();
-        let outcome = self.exchange(ask, input, headers, run).await;
-        run.total_left = run.total_left.saturating_sub(started.elapsed());
+        let mut clocks = Clocks::start(run, &ask.method)?;
+        let outcome = self.exchange((ask, input), headers, run, &mut clocks).await;
+        run.total_left =
+            run.total_left.saturating_sub(started.elapsed().saturating_sub(clocks.stood_still()));
         outcome
     }
 
     async fn exchange(
         &self,
-        ask: &Ask,
-        input: &Input,
+        (ask, input): (&Ask, &Input),
         headers: HeaderMap,
         run: &Run,
+        clocks: &mut Clocks<'_>,
     ) -> Result<Box<RawValue>, Error> {
-        let mut clocks = Clocks::start(run, &ask.method)?;
         let mut exchange = clocks.within(self.open(ask, input, headers, run)).await?;
+        #[cfg(feature = "legacy")]
+        clocks.follow(&exchange);
         let mut furthest = f64::NEG_INFINITY;
         loop {
             match clocks.within(exchange.next()).await? {
@@ -244,6 +255,11 @@ impl Core {
         if self.closed.load(Ordering::Relaxed) {
             return Err(closed());
         }
+        #[cfg(feature = "legacy")]
+        if let Some(keeper) = self.legacy.keeper() {
+            let opened = Box::pin(keeper.open(self, ask, run)).await;
+            return opened.map(|exchange| Exchange::Legacy(Box::new(exchange)));
+        }
         let revision = self.learned.revision();
         let progress = run.on_progress.is_some();
         let encode = |id: &RequestId, out: &mut Vec<u8>| {
@@ -262,8 +278,30 @@ impl Core {
             progress,
             log: run.log_level.is_some(),
             listen: ask.known == Some(Method::SubscriptionsListen),
+            unannounced: ask.unannounced,
         };
         self.link.open(&opening).await
+    }
+
+    /// Whether a session was opened, since the server is of the legacy era.
+    pub(crate) fn is_legacy(&self) -> bool {
+        #[cfg(feature = "legacy")]
+        return self.legacy.keeper().is_some();
+        #[cfg(not(feature = "legacy"))]
+        return false;
+    }
+
+    /// Whether that session is over HTTP+SSE.
+    pub(crate) fn uses_http_sse(&self) -> bool {
+        #[cfg(feature = "legacy")]
+        return self.legacy.keeper().is_some_and(|keeper| keeper.way == crate::legacy::Way::Sse);
+        #[cfg(not(feature = "legacy"))]
+        return false;
+    }
+
+    /// Whether headers mirror what is asked: over HTTP, in the modern era.
+    pub(crate) fn has_headers(&self) -> bool {
+        self.link.is_http() && !self.is_legacy()
     }
 
     /// The headers of a request. A tool whose schema is unknown is looked up first: its schema may
@@ -353,6 +391,8 @@ struct Clocks<'a> {
     total: Duration,
     idle_deadline: Option<Instant>,
     total_deadline: Option<Instant>,
+    #[cfg(feature = "legacy")]
+    pauses: Option<crate::legacy::Standing>,
 }
 
 impl<'a> Clocks<'a> {
@@ -368,14 +408,46 @@ impl<'a> Clocks<'a> {
             // A time beyond what a clock can hold is as good as none.
             idle_deadline: now.checked_add(run.idle),
             total_deadline: now.checked_add(run.total_left),
+            #[cfg(feature = "legacy")]
+            pauses: None,
         })
     }
 
     fn heard(&mut self) {
         self.idle_deadline = Instant::now().checked_add(self.idle);
+        #[cfg(feature = "legacy")]
+        if let Some(pauses) = &mut self.pauses {
+            pauses.heard();
+        }
+    }
+
+    /// In a session the clocks stand still while a person is asked.
+    #[cfg(feature = "legacy")]
+    fn follow(&mut self, exchange: &Exchange) {
+        if let Exchange::Legacy(exchange) = exchange {
+            self.pauses = Some(exchange.pauses());
+        }
+    }
+
+    /// How long they stood still.
+    fn stood_still(&self) -> Duration {
+        #[cfg(feature = "legacy")]
+        if let Some(pauses) = &self.pauses {
+            return pauses.in_all();
+        }
+        Duration::ZERO
     }
 
     async fn within<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        #[cfg(feature = "legacy")]
+        if let Some(pauses) = &self.pauses {
+            let clocks = [(self.idle_deadline, self.idle), (self.total_deadline, self.total)];
+            return tokio::select! {
+                biased;
+                done = work => done,
+                after = pauses.over(clocks) => Err(Error::timeout(self.method, after, true)),
+            };
+        }
         let (deadline, after) = match (self.idle_deadline, self.total_deadline) {
             (Some(idle), Some(total)) if total < idle => (total, self.total),
             (Some(idle), _) => (idle, self.idle),
@@ -384,31 +456,6 @@ impl<'a> Clocks<'a> {
         };
         timeout_at(deadline, work).await.unwrap_or_else(|_| Err(Error::timeout(self.method, after, true)))
     }
-}
-
-/// The error that names both sides' revisions.
-pub(crate) fn no_common_revision(offered: Vec<String>) -> Error {
-    let ours: Vec<_> = Revision::MODERN.iter().map(|revision| revision.date()).collect();
-    let theirs =
-        if offered.is_empty() { "none".to_owned() } else { crate::error::excerpt(&offered.join(", ")) };
-    let known: Vec<_> = offered.iter().filter_map(|date| Revision::from_date(date)).collect();
-    let legacy = !known.is_empty() && known.iter().all(|revision| revision.era() == Era::Legacy);
-    let (kind, hint) = if legacy {
-        (
-            "the server speaks only legacy revisions",
-            "use a newer version of the server; this client cannot open a session with a handshake yet",
-        )
-    } else {
-        ("there is no revision that both sides speak", "update the older of the two")
-    };
-    let error = Error::new(
-        Kind::Incompatible,
-        Delivery::Rejected,
-        format!("{kind}: it offers {theirs}, this client speaks {}", ours.join(", ")),
-    )
-    .hint(hint)
-    .offering(offered);
-    if legacy { error.legacy() } else { error }
 }
 
 pub(crate) fn closed() -> Error {

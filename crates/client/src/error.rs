@@ -44,7 +44,7 @@ pub(crate) enum Kind {
     Silent,
     /// Somebody on this side ended it.
     Cancelled,
-    /// The server speaks only legacy revisions, or none that is spoken here.
+    /// There is no revision that both sides may speak.
     Incompatible,
     /// A JSON-RPC error that the server answered with.
     Protocol,
@@ -197,6 +197,14 @@ impl Error {
 
     pub(crate) fn delivered(self, delivery: Delivery) -> Self {
         self.with(|inner| inner.delivery = delivery)
+    }
+
+    /// Says what else was tried before this.
+    #[cfg(feature = "legacy")]
+    pub(crate) fn after(self, before: &str) -> Self {
+        self.with(|inner| {
+            inner.message = clip(&format!("{} (before that, {before})", inner.message), MESSAGE_CHARS);
+        })
     }
 
     /// Names the server, unless it is named already.

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+#[cfg(feature = "legacy")]
+use switchboard_protocol::error::ErrorCode;
 use switchboard_protocol::model::capability::{
     ClientCapabilities, ElicitationCapability, SamplingCapability, Settings,
 };
@@ -145,6 +147,31 @@ impl Inputs {
             answers.insert(key, answer);
         }
         Ok(answers)
+    }
+
+    /// Whether somebody can be asked to visit an address.
+    #[cfg(feature = "legacy")]
+    pub(crate) fn has_url(&self) -> bool {
+        self.url.is_some()
+    }
+
+    /// Whether somebody lists the roots.
+    pub(crate) fn has_roots(&self) -> bool {
+        self.roots.is_some()
+    }
+
+    /// Why a server that asks with a request of its own gets no answer: the whole capability is missing, or
+    /// the part of it that this question needs.
+    #[cfg(feature = "legacy")]
+    pub(crate) fn refusal(&self, question: &InputRequest) -> Option<(ErrorCode, String)> {
+        let (missing, _) = self.undeclared(question)?;
+        let partly = match question {
+            InputRequest::Elicit(_) => self.form.is_some() || self.url.is_some(),
+            InputRequest::CreateMessage(_) => self.sampling.is_some(),
+            InputRequest::ListRoots(_) => false,
+        };
+        let code = if partly { ErrorCode::INVALID_PARAMS } else { ErrorCode::METHOD_NOT_FOUND };
+        Some((code, format!("This client did not declare the capability {missing}")))
     }
 
     fn check_declared(&self, question: &InputRequest) -> Result<(), Error> {

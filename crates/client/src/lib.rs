@@ -6,7 +6,7 @@
 //! ([`Error::delivery`]).
 //!
 //! This crate never sees the server library: the two meet in memory through a trait of the transport
-//! crate. Legacy revisions are recognised and reported, not spoken yet. The types that signatures
+//! crate. Which era a server is of is found out when connecting ([`Era`]). The types that signatures
 //! name, such as [`CallToolResult`], are those of the protocol crate and can be named from here, too.
 //!
 //! ```
@@ -46,7 +46,8 @@
 //! ```
 //!
 //! Where to look next: `core` is how one request becomes an answer, `link` the seam to the
-//! transports, `rounds` the questions of servers, `list` and `cache` what is kept.
+//! transports, `rounds` the questions of servers, `list` and `cache` what is kept, `legacy` the sessions
+//! with servers of the legacy era.
 
 mod backoff;
 mod builder;
@@ -54,11 +55,14 @@ mod cache;
 mod client;
 mod connect;
 mod core;
+mod era;
 mod error;
 mod flight;
 mod form;
 mod http;
 mod inputs;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod limits;
 mod link;
 mod list;
@@ -80,6 +84,7 @@ mod wire;
 pub use builder::{ClientBuilder, Connect};
 pub use cache::Cache;
 pub use client::Client;
+pub use era::Era;
 pub use error::{CallError, Delivery, Error, ToolFailure};
 pub use inputs::{ElicitReply, Refused};
 pub use limits::Limits;
@@ -114,7 +119,7 @@ pub use switchboard_protocol::model::sampling::{
 };
 pub use switchboard_protocol::model::subscription::SubscriptionFilter;
 pub use switchboard_protocol::model::tool::{CallToolResult, InvalidTool, Tool, ToolAnnotations};
-pub use switchboard_protocol::{Era, RequestId, Revision};
+pub use switchboard_protocol::{RequestId, Revision};
 pub use switchboard_transport::child::ChildCommand;
 pub use switchboard_transport::{InProcess, Pipe};
 pub use verdict::EraVerdict;

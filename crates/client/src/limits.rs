@@ -30,6 +30,12 @@ pub struct Limits {
     pub connect_time: Duration,
     /// Time until a program has answered the first request, whatever it writes to its stderr. 5 min.
     pub start_time: Duration,
+    /// Silence after which a server behind a pipe is offered the handshake of the legacy era, beside the
+    /// first request of the modern one. 2 s.
+    pub probe_time: Duration,
+    /// Requests of a server in a legacy session that wait for their answer; what they hold together is
+    /// bounded by `message_bytes`. More are refused. 16.
+    pub questions: usize,
     /// The first wait before a broken subscription is opened again; it doubles up to a minute. 500 ms.
     pub reconnect_wait: Duration,
     /// How often a child process that ended is started again within a minute. 3.
@@ -50,6 +56,8 @@ impl Default for Limits {
             cache_entries: 1024,
             connect_time: Duration::from_secs(30),
             start_time: Duration::from_secs(5 * 60),
+            probe_time: Duration::from_secs(2),
+            questions: 16,
             reconnect_wait: Duration::from_millis(500),
             restarts: 3,
         }

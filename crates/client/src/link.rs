@@ -4,6 +4,7 @@
 //! Over HTTP an exchange is one POST (`http`), over a pipe it is told apart by its id (`pipe`).
 //! Nothing above this file knows which.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,6 +30,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) progress: bool,
     pub(crate) log: bool,
     pub(crate) listen: bool,
+    /// The server is not told when nobody waits for the answer any more.
+    pub(crate) unannounced: bool,
 }
 
 /// What a server says about a request before it ends.
@@ -47,14 +50,16 @@ pub(crate) enum Said {
 /// The way to one server.
 #[derive(Debug)]
 pub(crate) enum Link {
-    Http(HttpLink),
-    Pipe(PipeLink),
+    Http(Arc<HttpLink>),
+    Pipe(Box<PipeLink>),
 }
 
 /// An open exchange.
 pub(crate) enum Exchange {
     Http(Box<HttpStream>),
     Pipe(PipeStream),
+    #[cfg(feature = "legacy")]
+    Legacy(Box<crate::legacy::Exchange>),
 }
 
 impl Link {
@@ -101,6 +106,14 @@ impl Link {
         }
     }
 
+    /// Forgets a process that has ended, so that it is started once more although it never answered.
+    #[cfg(feature = "legacy")]
+    pub(crate) async fn renew_if_ended(&self) {
+        if let Self::Pipe(link) = self {
+            link.renew_if_ended().await;
+        }
+    }
+
     /// What can be seen of a server that gave no answer.
     pub(crate) async fn traces(&self) -> Traces {
         match self {
@@ -126,6 +139,8 @@ impl Exchange {
         match self {
             Self::Http(stream) => stream.next().await,
             Self::Pipe(stream) => stream.next().await,
+            #[cfg(feature = "legacy")]
+            Self::Legacy(exchange) => exchange.next().await,
         }
     }
 }

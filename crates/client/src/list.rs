@@ -247,7 +247,7 @@ impl Core {
 
     /// Takes note of the definitions that the server listed last.
     pub(crate) fn sort_tools(&self, definitions: Vec<Result<Tool, InvalidTool>>) -> Arc<ToolSet> {
-        let tools = Arc::new(ToolSet::new(definitions, self.link.is_http()));
+        let tools = Arc::new(ToolSet::new(definitions, self.has_headers()));
         // One line, however many there are; `Client::excluded_tools` has them all.
         if let Some(first) = tools.excluded.first() {
             tracing::warn!(

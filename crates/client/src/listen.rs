@@ -177,6 +177,7 @@ impl Listener {
             self.exchange = None;
             let refused = error
                 .protocol_error()
+                .filter(|_| !self.core.is_legacy())
                 .filter(|refusal| refusal.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION && !renegotiated);
             let Some(refusal) = refused else { return Err(error) };
             renegotiated = true;
@@ -186,7 +187,7 @@ impl Listener {
 
     async fn open_once(&mut self) -> Result<(), Error> {
         let headers =
-            if self.core.link.is_http() { self.core.standard_headers(&self.ask)? } else { HeaderMap::new() };
+            if self.core.has_headers() { self.core.standard_headers(&self.ask)? } else { HeaderMap::new() };
         let run = self.core.run();
         let mut exchange = self.core.open(&self.ask, &Input::default(), headers, &run).await?;
         loop {

@@ -1,5 +1,6 @@
-//! What is said when a server gave no answer that shows what it is: the cause first, and that it may
-//! be of the legacy era last, since that is the rarer reason.
+//! What is said when a server gave no answer that shows what it is: the cause first. Where legacy revisions
+//! may not be spoken, that it may be of that era comes last, since that is the rarer reason; where they may,
+//! everything that was tried is named.
 
 use std::time::Duration;
 
@@ -9,10 +10,11 @@ use crate::error::{Error, Kind, excerpt, seconds};
 use crate::http::without_query;
 use crate::pipe::Traces;
 
-const OR_LEGACY: &str = "or it speaks only legacy revisions, which are not spoken yet";
+/// The rarer reason, where it was not tried.
+const OR_LEGACY: &str = "or it speaks only legacy revisions, which this client does not";
 
 /// A process or a pipe ended before anything was answered.
-pub(crate) fn ended(error: &Error, traces: &Traces) -> Error {
+pub(crate) fn ended(error: &Error, traces: &Traces, tried: Option<&str>) -> Error {
     use switchboard_transport::Disconnected::{EndOfStream, LineTooLong};
     let how = match (traces.status, &traces.end) {
         (_, Some(end @ LineTooLong { .. })) => lower(&end.to_string()),
@@ -24,34 +26,55 @@ pub(crate) fn ended(error: &Error, traces: &Traces) -> Error {
         (None, Some(end)) => lower(&end.to_string()),
     };
     let stderr = stderr(traces, "it wrote nothing to stderr; start it by hand to see why");
-    Error::new(Kind::Gone, error.delivery(), format!("{how} before it answered{}", noise(traces)))
-        .hint(format!("{stderr}{OR_LEGACY}"))
+    let said = match tried {
+        None => format!("{how} before it answered{}", noise(traces)),
+        Some(tried) => format!("{how} before it answered ({tried}){}", noise(traces)),
+    };
+    hinted(Error::new(Kind::Gone, error.delivery(), said), stderr, tried)
 }
 
 /// Nothing was answered in time.
-pub(crate) fn silent(error: &Error, waited: Duration, traces: &Traces) -> Error {
+pub(crate) fn silent(error: &Error, waited: Duration, traces: &Traces, tried: Option<&str>) -> Error {
     let stderr = stderr(traces, "it wrote nothing to stderr");
-    let message = format!("it answered nothing within {}{}", seconds(waited), noise(traces));
-    Error::new(Kind::Silent, error.delivery(), message).hint(format!(
-        "{stderr}if it is still starting, allow it more time (`connect_time` and `start_time` of Limits); {OR_LEGACY}"
-    ))
+    let message = match tried {
+        None => format!("it answered nothing within {}{}", seconds(waited), noise(traces)),
+        Some(tried) => format!("it answered nothing within {} ({tried}){}", seconds(waited), noise(traces)),
+    };
+    let hint = format!(
+        "{stderr}if it is still starting, allow it more time (`connect_time` and `start_time` of Limits); "
+    );
+    hinted(Error::new(Kind::Silent, error.delivery(), message), hint, tried)
+}
+
+fn hinted(error: Error, mut hint: String, tried: Option<&str>) -> Error {
+    if tried.is_none() {
+        hint.push_str(OR_LEGACY);
+    }
+    let hint = hint.trim_end_matches("; ").trim_end();
+    if hint.is_empty() { error } else { error.hint(hint) }
 }
 
 /// A status that any web server gives for an address that it does not know.
-pub(crate) fn nothing_there(error: &Error, status: u16, url: &Url) -> Error {
+pub(crate) fn nothing_there(error: &Error, status: u16, url: &Url, tried: Option<&str>) -> Error {
     let shown = without_query(url);
     let mut message = format!("HTTP {status} at {shown}: no MCP server answers at this path");
     if let Some(said) = error.said() {
         message.push_str(&format!(" (it says: {said})"));
     }
     let path = if url.path().trim_end_matches('/').ends_with("/mcp") {
-        "check the path of the URL."
+        "check the path of the URL"
     } else {
         "is it /mcp?"
     };
-    Error::new(Kind::Http, error.delivery(), message)
-        .status(status, error.retry_after())
-        .hint(format!("{path} Or it speaks only legacy revisions, which are not spoken yet"))
+    let hint = match tried {
+        None if path.ends_with('?') => format!("{path} O{}", &OR_LEGACY[1..]),
+        None => format!("{path}. O{}", &OR_LEGACY[1..]),
+        Some(tried) => {
+            message.push_str(&format!("; tried {tried}"));
+            path.to_owned()
+        }
+    };
+    Error::new(Kind::Http, error.delivery(), message).status(status, error.retry_after()).hint(hint)
 }
 
 fn noise(traces: &Traces) -> String {

@@ -19,8 +19,8 @@ use switchboard_protocol::{Method, RequestId, Revision};
 
 use crate::error::Error;
 
-const META: &str = "_meta";
-const PROGRESS_TOKEN: &str = "progressToken";
+pub(crate) const META: &str = "_meta";
+pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
 
 /// What is asked: a method, the members of its parameters, and the name in it that headers mirror.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub(crate) struct Ask {
     pub(crate) members: Vec<(Cow<'static, str>, Box<RawValue>)>,
     pub(crate) name: Option<String>,
     pub(crate) meta: Meta,
+    /// The server is not told when nobody waits for the answer any more.
+    pub(crate) unannounced: bool,
 }
 
 /// The members of `_meta` that the caller gave.
@@ -73,6 +75,7 @@ impl Ask {
             members: Vec::new(),
             name: None,
             meta: Meta::new(),
+            unannounced: false,
         }
     }
 
@@ -82,7 +85,14 @@ impl Ask {
         let text = params.map_or("{}", RawValue::get);
         let Ordered(members) = serde_json::from_str(text)
             .map_err(|error| Error::misuse(format!("the parameters are no JSON object: {error}")))?;
-        let mut ask = Self { method: Cow::Owned(method), known, members, name: None, meta: Meta::new() };
+        let mut ask = Self {
+            method: Cow::Owned(method),
+            known,
+            members,
+            name: None,
+            meta: Meta::new(),
+            unannounced: false,
+        };
         if let Some(place) = ask.members.iter().position(|(name, _)| name == META) {
             let (_, meta) = ask.members.remove(place);
             ask.meta = serde_json::from_str(meta.get())

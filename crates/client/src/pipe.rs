@@ -60,10 +60,49 @@ struct State {
     closed: bool,
 }
 
+/// One connection: what its link opens again when it has ended.
 #[derive(Clone)]
-struct Connection {
+pub(crate) struct Connection {
     client: PipeClient,
     child: Option<Arc<Child>>,
+    served: Arc<AtomicBool>,
+}
+
+impl Connection {
+    /// Opens an exchange on it.
+    pub(crate) async fn open(self, opening: &Opening<'_>) -> Result<PipeStream, Error> {
+        let described = session::Opening {
+            idle: None,
+            total: None,
+            progress: opening.progress,
+            log: opening.log,
+            listen: opening.listen,
+            unannounced: opening.unannounced,
+        };
+        match self.client.open(described, |id, out| (opening.encode)(id, out)).await {
+            Ok(exchange) => Ok(PipeStream { exchange, connection: self }),
+            Err(error) => Err(self.refused(error).await),
+        }
+    }
+
+    #[cfg(feature = "legacy")]
+    pub(crate) fn client(&self) -> &PipeClient {
+        &self.client
+    }
+
+    /// Why nothing was sent.
+    pub(crate) async fn refused(&self, error: OpenError) -> Error {
+        let text = error.to_string();
+        match error {
+            OpenError::Disconnected(_) | OpenError::Refused(session::OpenError::Closed) => {
+                with_stderr(Error::new(Kind::Lost, Delivery::NotSent, text), self).await
+            }
+            OpenError::Congested { .. } | OpenError::Refused(session::OpenError::TooManyPending { .. }) => {
+                Error::new(Kind::Limit, Delivery::NotSent, text)
+            }
+            OpenError::Refused(session::OpenError::Encode(error)) => Error::misuse(text).source(error),
+        }
+    }
 }
 
 impl PipeLink {
@@ -87,23 +126,11 @@ impl PipeLink {
     }
 
     pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<PipeStream, Error> {
-        let connection = self.connection().await?;
-        let described = session::Opening {
-            idle: None,
-            total: None,
-            progress: opening.progress,
-            log: opening.log,
-            listen: opening.listen,
-        };
-        let opened = connection.client.open(described, |id, out| (opening.encode)(id, out)).await;
-        match opened {
-            Ok(exchange) => Ok(PipeStream { exchange, connection, served: Arc::clone(&self.served) }),
-            Err(error) => Err(refused(error, &connection).await),
-        }
+        self.connection().await?.open(opening).await
     }
 
     /// The open connection, or a new one.
-    async fn connection(&self) -> Result<Connection, Error> {
+    pub(crate) async fn connection(&self) -> Result<Connection, Error> {
         let mut state = self.state.lock().await;
         if state.closed {
             return Err(crate::core::closed());
@@ -121,6 +148,16 @@ impl PipeLink {
         let connection = self.start(&mut state)?;
         state.connection = Some(connection.clone());
         Ok(connection)
+    }
+
+    /// Forgets a child that has ended, so that it is started once more although it never answered.
+    #[cfg(feature = "legacy")]
+    pub(crate) async fn renew_if_ended(&self) {
+        let mut state = self.state.lock().await;
+        let ended = state.connection.as_ref().is_some_and(|connection| connection.client.end().is_some());
+        if ended && self.is_child {
+            state.connection = None;
+        }
     }
 
     /// Whether a connection that ended may be replaced.
@@ -156,17 +193,19 @@ impl PipeLink {
     fn start(&self, state: &mut State) -> Result<Connection, Error> {
         state.started.push_back(Instant::now());
         let options = self.options.clone();
+        let served = Arc::clone(&self.served);
         match &mut state.source {
             Source::Pipe(pipe) => {
                 let pipe = pipe.take().ok_or_else(crate::core::closed)?;
-                Ok(Connection { client: PipeClient::new(tap::tapped(pipe, &self.tap), options), child: None })
+                let client = PipeClient::new(tap::tapped(pipe, &self.tap), options);
+                Ok(Connection { client, child: None, served })
             }
             Source::Child(command) => {
                 let started = command.clone().connect_through(options, |pipe| tap::tapped(pipe, &self.tap));
                 let (client, child) = started.map_err(|error| {
                     Error::new(Kind::Unreachable, Delivery::NotSent, error.to_string()).source(error)
                 })?;
-                Ok(Connection { client, child: Some(Arc::new(child)) })
+                Ok(Connection { client, child: Some(Arc::new(child)), served })
             }
         }
     }
@@ -229,7 +268,6 @@ impl PipeLink {
 pub(crate) struct PipeStream {
     exchange: PipeExchange,
     connection: Connection,
-    served: Arc<AtomicBool>,
 }
 
 impl PipeStream {
@@ -247,11 +285,11 @@ impl PipeStream {
     async fn ended(&self, end: End) -> Result<Said, Error> {
         let (delivery, why) = match end {
             End::Result(result) => {
-                self.served.store(true, Ordering::Relaxed);
+                self.connection.served.store(true, Ordering::Relaxed);
                 return Ok(Said::Result(result));
             }
             End::Error(error) => {
-                self.served.store(true, Ordering::Relaxed);
+                self.connection.served.store(true, Ordering::Relaxed);
                 return Err(Error::protocol(error));
             }
             End::Malformed(what) => {
@@ -286,19 +324,6 @@ impl PipeStream {
             Some(end) => end.to_string(),
             None => "The connection to the server has ended".to_owned(),
         }
-    }
-}
-
-async fn refused(error: OpenError, connection: &Connection) -> Error {
-    let text = error.to_string();
-    match error {
-        OpenError::Disconnected(_) | OpenError::Refused(session::OpenError::Closed) => {
-            with_stderr(Error::new(Kind::Lost, Delivery::NotSent, text), connection).await
-        }
-        OpenError::Congested { .. } | OpenError::Refused(session::OpenError::TooManyPending { .. }) => {
-            Error::new(Kind::Limit, Delivery::NotSent, text)
-        }
-        OpenError::Refused(session::OpenError::Encode(error)) => Error::misuse(text).source(error),
     }
 }
 

@@ -36,6 +36,8 @@ impl Core {
     ) -> Result<Completed, Error> {
         let mut rounds = 0;
         let mut bare_rounds = 0;
+        #[cfg(feature = "legacy")]
+        let mut visits = crate::legacy::Visits::default();
         loop {
             let result = self.round(ask, &input, run).await?;
             let Some(asked) = self.asked(ask, &result)? else {
@@ -46,6 +48,14 @@ impl Core {
                 return Err(self.too_many_rounds(ask));
             }
             let questions = asked.input_requests.filter(|questions| !questions.is_empty());
+            #[cfg(feature = "legacy")]
+            if self.is_legacy() {
+                // The answers are the server's business, which it hears of elsewhere.
+                self.visit(questions.unwrap_or_default(), &mut visits)
+                    .await
+                    .map_err(|error| error.at(&self.name))?;
+                continue;
+            }
             let responses = match questions {
                 // No clock runs here: a person may be thinking.
                 Some(questions) => {

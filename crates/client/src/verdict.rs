@@ -20,12 +20,15 @@ pub struct EraVerdict {
     pub revision: String,
     /// When, in seconds since 1970.
     pub seen_at: u64,
+    /// Whether a legacy server is reached over HTTP+SSE, which takes a detour to find out.
+    #[serde(default)]
+    pub http_sse: bool,
 }
 
 impl EraVerdict {
-    pub(crate) fn now(revision: Revision) -> Self {
+    pub(crate) fn now(revision: Revision, http_sse: bool) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { revision: revision.date().to_owned(), seen_at: since.as_secs() }
+        Self { revision: revision.date().to_owned(), seen_at: since.as_secs(), http_sse }
     }
 
     /// The revision, if it is one that this version of the library knows.

@@ -1,0 +1,96 @@
+//! The one task of a session: sends the answers to what the server asks, and asks people, one question
+//! after the other.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use switchboard_protocol::Revision;
+use switchboard_protocol::era::legacy::question;
+use switchboard_protocol::error::{ErrorCode, ProtocolError};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use super::Over;
+use super::ears::{Ears, Question, Step, encode};
+use super::session::Session;
+use crate::error::{Error, Kind};
+
+/// How long one answer may take on its way.
+const SEND_TIME: Duration = Duration::from_secs(60);
+
+/// The code of a refusal by the person or by the application [spec: client/sampling, Error Handling].
+const REFUSED: ErrorCode = ErrorCode(-1);
+
+type Asking = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
+
+/// Starts the task; it ends with the session, and does not keep it alive.
+pub(super) fn spawn(session: &Arc<Session>) -> AbortHandle {
+    let task =
+        run(Arc::downgrade(session), Arc::clone(&session.ears), session.revision, session.carrier.over());
+    tokio::spawn(task).abort_handle()
+}
+
+async fn run(session: Weak<Session>, ears: Arc<Ears>, revision: Revision, mut over: Over) {
+    let mut asking: Option<Asking> = None;
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut over => break,
+            step = ears.step() => match step {
+                Step::Reply(reply) => send(&session, reply).await,
+                Step::Ask(question) => {
+                    asking = Some(Box::pin(answer(Arc::clone(&ears), question, revision)));
+                }
+                Step::Forget => asking = None,
+                Step::End => break,
+            },
+            message = async { match &mut asking {
+                Some(asking) => asking.await,
+                None => std::future::pending().await,
+            } } => {
+                asking = None;
+                if ears.asked() {
+                    send(&session, message).await;
+                }
+            }
+        }
+    }
+    ears.end();
+}
+
+async fn send(session: &Weak<Session>, message: Vec<u8>) {
+    let Some(session) = session.upgrade() else { return };
+    let sent = timeout(SEND_TIME, session.carrier.send(message)).await;
+    match sent {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "an answer to the server was not taken"),
+        Err(_) => tracing::debug!("an answer to the server was not taken in time"),
+    }
+}
+
+/// Asks whoever can answer, while no clock runs.
+async fn answer(ears: Arc<Ears>, question: Question, revision: Revision) -> Vec<u8> {
+    const KEY: &str = "asked";
+    let Question { id, request, .. } = question;
+    let _pause = ears.pauses.pause();
+    let asked = BTreeMap::from([(KEY.to_owned(), request.clone())]);
+    let answered = ears.inputs().answer(asked).await.map_err(|error| refusal(&error));
+    let outcome = answered.and_then(|mut answers| {
+        let response = answers.remove(KEY).ok_or_else(|| ProtocolError::internal("Nothing was answered"))?;
+        question::answer(&request, &response, revision).map_err(ProtocolError::internal)
+    });
+    encode(&id, outcome.as_ref().map(|result| result.get()).map_err(Clone::clone))
+}
+
+/// Why a question has no answer, as the server is told.
+fn refusal(error: &Error) -> ProtocolError {
+    let code = match error.kind() {
+        Kind::Cancelled => REFUSED,
+        // The question breaks a rule; nothing was asked of anybody.
+        Kind::ServerFault => ErrorCode::INVALID_PARAMS,
+        _ => ErrorCode::INTERNAL_ERROR,
+    };
+    ProtocolError::new(code.0, error.cause())
+}
