@@ -1,14 +1,14 @@
 //! Which era and revision a server speaks, by what it answers to the probe.
 
 use serde_json::{Value, json};
-use switchboard_client::{Delivery, EraVerdict, Error};
+use switchboard_client::{Delivery, Era, EraVerdict, Error};
 use switchboard_testkit::scripted_http::{Reply, ScriptedHttp};
 
 use crate::support::{builder, connect, discovered, server, text_result};
 
 async fn probe(reply: Reply) -> Error {
     let server = ScriptedHttp::play([("server/discover", reply)]).await;
-    let error = builder().server_name("S").http(server.url()).await.unwrap_err();
+    let error = builder().era(Era::Modern).server_name("S").http(server.url()).await.unwrap_err();
     server.finish();
     error
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use switchboard_client::{ChildCommand, Error, Limits};
+use switchboard_client::{ChildCommand, Era, Error, Limits};
 use switchboard_testkit::scripted_http::{Reply, ScriptedHttp};
 use switchboard_transport::child::Shutdown;
 
@@ -67,7 +67,7 @@ async fn a_program_that_does_not_answer_is_told_by_its_end_and_its_words() {
         limits.connect_time = row.connect_ms.map_or(limits.connect_time, Duration::from_millis);
         limits.start_time = row.start_ms.map_or(limits.start_time, Duration::from_millis);
         for tapped in [false, true] {
-            let mut builder = builder().server_name("S").limits(limits.clone());
+            let mut builder = builder().era(Era::Modern).server_name("S").limits(limits.clone());
             if tapped {
                 builder = builder.on_wire(|_| {});
             }
@@ -97,7 +97,12 @@ async fn a_status_of_any_web_server_is_told_with_the_address() {
         let reply = Reply::http(row.status, &format!("content-type: {kind}\r\n"), body);
         let server = ScriptedHttp::play([("server/discover", reply)]).await;
         let origin = server.url().trim_end_matches("/mcp").to_owned();
-        let error = builder().server_name("S").http(format!("{origin}{}", row.path)).await.unwrap_err();
+        let error = builder()
+            .era(Era::Modern)
+            .server_name("S")
+            .http(format!("{origin}{}", row.path))
+            .await
+            .unwrap_err();
         check(&error, "nothing there", &row.name);
         assert_eq!(error.to_string(), row.text.replace("$ORIGIN", &origin), "{}", row.name);
         server.finish();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchboard_client::{
-    Change, ChildCommand, ClientBuilder, Delivery, Direction, Limits, SubscriptionFilter,
+    Change, ChildCommand, ClientBuilder, Delivery, Direction, Era, Limits, SubscriptionFilter,
 };
 
 use crate::support::{answer, builder, discovered, pipe_server, text_result};
@@ -44,7 +44,7 @@ async fn an_error_to_the_probe_is_legacy_and_a_modern_one_is_not() {
                 json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": "no"}}),
             ])
         });
-        let error = builder().pipe(pipe).await.unwrap_err();
+        let error = builder().era(Era::Modern).pipe(pipe).await.unwrap_err();
         assert_eq!(error.is_legacy(), legacy, "{error}");
     }
 }
@@ -55,7 +55,7 @@ async fn a_server_that_stays_silent_is_given_its_time() {
     let mut limits = Limits::default();
     limits.connect_time = Duration::from_secs(9);
     let started = tokio::time::Instant::now();
-    let error = builder().limits(limits).pipe(pipe).await.unwrap_err();
+    let error = builder().era(Era::Modern).limits(limits).pipe(pipe).await.unwrap_err();
     assert!(!error.is_legacy() && error.is_silent(), "{error}");
     assert!(error.to_string().contains("it answered nothing within 9 s; if it is still starting"), "{error}");
     assert_eq!(started.elapsed(), Duration::from_secs(9));
