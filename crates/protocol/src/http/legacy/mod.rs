@@ -25,19 +25,22 @@ pub const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 ///
 /// Whatever has a mark of the modern era is modern: `Mcp-Method`, the version in `_meta`, or the version in
 /// its header. That last one decides neither over a handshake, which is about the version, nor over a
-/// session, which has one. An unknown version is left to the modern rules, which name what is spoken.
+/// session, which has one. A legacy version in the header outweighs `Mcp-Method`, which that era ignores as
+/// any header that it has not. An unknown version is left to the modern rules, which name what is spoken.
 #[must_use]
 pub fn era_of_post(headers: &HeaderMap, body: &[u8]) -> Era {
-    if headers.contains_key(&METHOD) {
+    let version = headers.get(&PROTOCOL_VERSION);
+    let names_legacy =
+        version.is_some_and(|version| version.to_str().ok().and_then(Revision::legacy).is_some());
+    if headers.contains_key(&METHOD) && !names_legacy {
         return Era::Modern;
     }
     let peek = Peek::read(body);
     if peek.has_version {
         return Era::Modern;
     }
-    let version = headers.get(&PROTOCOL_VERSION);
-    let is_legacy = version.is_none_or(|version| version.to_str().ok().and_then(Revision::legacy).is_some());
-    if is_legacy || peek.is_handshake || headers.contains_key(&SESSION_ID) {
+    let may_be_legacy = names_legacy || version.is_none();
+    if may_be_legacy || peek.is_handshake || headers.contains_key(&SESSION_ID) {
         Era::Legacy
     } else {
         Era::Modern
