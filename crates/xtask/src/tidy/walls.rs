@@ -144,6 +144,12 @@ pub(super) const WALLS: &[Wall] = &[
         only: None,
         never: &["axum"],
     },
+    Wall {
+        package: "switchboard-interop",
+        may_use: &["switchboard-protocol", "switchboard-server", "switchboard-client"],
+        only: None,
+        never: &["axum"],
+    },
     Wall { package: "weather-station", may_use: &["switchboard-server"], only: None, never: &["axum"] },
     Wall { package: "city-weather", may_use: &["switchboard-server"], only: None, never: &["axum"] },
     Wall { package: "calculator", may_use: &["switchboard-server"], only: None, never: &["axum"] },
