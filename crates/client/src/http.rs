@@ -58,6 +58,29 @@ impl HttpLink {
         &self.url
     }
 
+    /// The same way for a session of its own, whose streams may outlive whoever holds this.
+    #[cfg(feature = "legacy")]
+    pub(crate) fn share(&self) -> std::sync::Arc<Self> {
+        std::sync::Arc::new(Self {
+            client: self.client.clone(),
+            url: self.url.clone(),
+            headers: self.headers.clone(),
+            limits: self.limits.clone(),
+            tap: self.tap.clone(),
+            last_id: AtomicI64::new(0),
+        })
+    }
+
+    #[cfg(feature = "legacy")]
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    #[cfg(feature = "legacy")]
+    pub(crate) fn tap(&self) -> &Tap {
+        &self.tap
+    }
+
     pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<HttpStream, Error> {
         let id = RequestId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
         let mut body = Vec::with_capacity(512);

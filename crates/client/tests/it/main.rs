@@ -7,6 +7,8 @@ mod cancellation;
 mod discovery;
 mod header_params;
 mod http_answers;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod listening;
 mod lists;
 mod no_answers;

@@ -1,0 +1,185 @@
+//! Streamable HTTP: every message is a POST to one address, whose answer holds the response
+//! [spec: basic/transports, Streamable HTTP].
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use switchboard_protocol::{RequestId, Revision};
+use tokio::time::timeout;
+
+use super::answer::Answer;
+use super::cancel::{Cancellations, Guard};
+use super::exchange::{Sorter, hear};
+use super::id::SessionId;
+use super::standing::Standing;
+use super::way::Way;
+use super::{Acknowledgement, End, forgotten};
+use crate::error::{Error, Kind};
+use crate::http::HttpLink;
+use crate::legacy::{Ears, Over};
+use crate::link::{Opening, Said};
+
+/// How long the goodbye to a server may take.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// One session over Streamable HTTP.
+pub(crate) struct StreamableHttp {
+    shared: Arc<Shared>,
+    ears: Arc<Ears>,
+    cancellations: Arc<Cancellations>,
+    acknowledgement: Acknowledgement,
+    standing: Mutex<Option<Standing>>,
+    last_id: AtomicI64,
+}
+
+/// What the session's streams share with it.
+pub(super) struct Shared {
+    way: Mutex<Arc<Way>>,
+    end: End,
+}
+
+impl Shared {
+    pub(super) fn way(&self) -> Arc<Way> {
+        Arc::clone(&lock(&self.way))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Way)) {
+        change(Arc::make_mut(&mut lock(&self.way)));
+    }
+
+    /// Notes whether an error is the end of the session. Says what it means for the message that was sent.
+    fn judge(&self, way: &Way, error: Error) -> Error {
+        if !way.is_lost(&error) {
+            return error;
+        }
+        self.end.set();
+        forgotten(&error)
+    }
+
+    /// The server does not know the session any more.
+    pub(super) fn set_over(&self) {
+        self.end.set();
+    }
+}
+
+impl StreamableHttp {
+    pub(crate) fn new(link: &HttpLink, ears: &Arc<Ears>) -> Self {
+        let way = Mutex::new(Arc::new(Way::new(link.share())));
+        Self {
+            shared: Arc::new(Shared { way, end: End::new() }),
+            ears: Arc::clone(ears),
+            cancellations: Arc::new(Cancellations::new()),
+            acknowledgement: Acknowledgement::default(),
+            standing: Mutex::new(None),
+            last_id: AtomicI64::new(0),
+        }
+    }
+
+    pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<StreamableExchange, Error> {
+        let id = RequestId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
+        let body = super::exchange::encode(opening, &id)?;
+        let mut way = self.shared.way();
+        let handshake = opening.unannounced;
+        let mut guard = if handshake {
+            Guard::silent(&self.cancellations)
+        } else {
+            Guard::new(&self.cancellations, &way, &id)
+        };
+        let response = way.post(body).await.map_err(|error| {
+            guard.disarm();
+            self.shared.judge(&way, error)
+        })?;
+        if handshake {
+            let session = SessionId::of(response.headers())?;
+            self.shared.change(|way| way.session = session);
+            way = self.shared.way();
+        }
+        let answer = Answer::new(&way, response).inspect_err(|_| guard.disarm())?;
+        let sorter = Sorter { id, ears: Arc::clone(&self.ears) };
+        Ok(StreamableExchange { answer, sorter, guard, shared: Arc::clone(&self.shared) })
+    }
+
+    pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), Error> {
+        let way = self.shared.way();
+        let response =
+            way.post(Bytes::from(message)).await.map_err(|error| self.shared.judge(&way, error))?;
+        self.acknowledgement.take(&response);
+        Ok(())
+    }
+
+    pub(crate) fn agreed(&self, revision: Revision) {
+        self.shared.change(|way| way.revision = Some(revision));
+    }
+
+    pub(crate) fn listen(&self) {
+        let standing = Standing::open(Arc::clone(&self.shared), Arc::clone(&self.ears));
+        *lock(&self.standing) = Some(standing);
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.shared.end.is_set()
+    }
+
+    pub(crate) fn over(&self) -> Over {
+        self.shared.end.wait()
+    }
+
+    /// Tells the server that the session is no longer needed. It may not want to know.
+    pub(crate) async fn close(&self) {
+        drop(lock(&self.standing).take());
+        let way = self.shared.way();
+        let known = way.session.is_some() && !self.is_over();
+        self.shared.end.set();
+        let goodbye = async {
+            self.cancellations.sent().await;
+            if known && let Err(error) = way.delete().await {
+                tracing::debug!(%error, "the server does not end a session when it is asked to");
+            }
+        };
+        if timeout(GOODBYE, goodbye).await.is_err() {
+            tracing::debug!("the server did not take note of the end of the session in time");
+        }
+    }
+}
+
+/// One request in a session over Streamable HTTP.
+pub(crate) struct StreamableExchange {
+    answer: Answer,
+    sorter: Sorter,
+    guard: Guard,
+    shared: Arc<Shared>,
+}
+
+impl StreamableExchange {
+    pub(crate) async fn next(&mut self) -> Result<Said, Error> {
+        let said = self.until_said().await;
+        if let Ok(Said::Progress(_) | Said::Log(_)) = said {
+            return said;
+        }
+        self.guard.disarm();
+        for message in self.answer.rest() {
+            hear(&self.sorter.ears, &message);
+        }
+        said
+    }
+
+    async fn until_said(&mut self) -> Result<Said, Error> {
+        loop {
+            let message = self.answer.next().await.inspect_err(|error| {
+                if error.kind() == Kind::Lost && self.answer.way().is_lost(error) {
+                    self.shared.set_over();
+                }
+            })?;
+            if let Some(said) = self.sorter.read(&message)? {
+                return Ok(said);
+            }
+        }
+    }
+}
+
+// No code of others runs under these locks, so a poisoned one is whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

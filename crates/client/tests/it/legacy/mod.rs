@@ -1,0 +1,3 @@
+//! Sessions with servers of the legacy era.
+
+mod http;
