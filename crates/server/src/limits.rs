@@ -53,7 +53,8 @@ pub struct Limits {
     pub progress_burst: u32,
     /// Bytes of a sealed request state, as it stands on the wire. Default 16 KiB.
     pub request_state_bytes: usize,
-    /// For how long a sealed request state is good. Default 10 minutes.
+    /// For how long a sealed request state is good, and for how long a question of a session waits for its
+    /// answer. Default 10 minutes.
     pub request_state_ttl: Duration,
     /// Input rounds of one request, asked-again questions included. Default 32.
     pub input_rounds: u32,
@@ -63,6 +64,9 @@ pub struct Limits {
     /// Messages of one batch, in the one revision that has them. Default 64.
     #[cfg(feature = "legacy")]
     pub batch_messages: usize,
+    /// Sessions over HTTP.
+    #[cfg(all(feature = "legacy", feature = "serve"))]
+    pub sessions: crate::legacy::SessionLimits,
     /// How long a graceful shutdown waits for exchanges that are running. Default 10 s.
     pub shutdown_grace: Duration,
 }
@@ -96,6 +100,8 @@ impl Default for Limits {
             handler_timeout: Some(Duration::from_secs(600)),
             #[cfg(feature = "legacy")]
             batch_messages: 64,
+            #[cfg(all(feature = "legacy", feature = "serve"))]
+            sessions: crate::legacy::SessionLimits::default(),
             shutdown_grace: Duration::from_secs(10),
         }
     }

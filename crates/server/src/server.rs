@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use switchboard_protocol::ProtocolError;
 use switchboard_protocol::error::Origin;
+use switchboard_protocol::http::METHOD;
 use switchboard_protocol::model::completion::CompletionReference;
 
 use crate::bus::{ChangeBus, Notifier};
@@ -117,6 +118,12 @@ impl Server {
     /// The places of subscriptions, which every transport takes from.
     pub(crate) fn listens(&self) -> &Slots {
         &self.inner.listens
+    }
+
+    /// What seals session ids.
+    #[cfg(all(feature = "legacy", feature = "serve"))]
+    pub(crate) fn seal(&self) -> &crate::seal::Seal {
+        &self.facts().terms.core.seal
     }
 
     /// Whether sealed tokens outlive this process: keys were given to the builder. A public address needs
@@ -265,7 +272,9 @@ fn check_headers(exposed: &Exposed, call: &Call) -> Result<(), ProtocolError> {
     if exposed.headers.is_empty() {
         return Ok(());
     }
-    let Some(parts) = call.extensions.get::<http::request::Parts>() else { return Ok(()) };
+    let parts = call.extensions.get::<http::request::Parts>();
+    // Without the header that every modern request has, it is a request of a session, and repeats nothing.
+    let Some(parts) = parts.filter(|parts| parts.headers.contains_key(&METHOD)) else { return Ok(()) };
     let arguments: &RawValue = serde_json::from_slice(call.arguments())
         .map_err(|error| ProtocolError::invalid_params(format!("Invalid params: arguments: {error}")))?;
     exposed.headers.check(&parts.headers, arguments).map_err(ProtocolError::from)

@@ -19,7 +19,7 @@ use switchboard_protocol::{Method, ProtocolError, RequestId, frame};
 use tokio::time::Sleep;
 
 use super::encode::{self, To};
-use super::session::{Answered, News, Session};
+use super::session::{Answered, Entry, News, Session};
 use crate::call::Seed;
 use crate::exchange::{Dispatch, Exchange as Inner, ExchangeEvent};
 use crate::outbox::Outbox;
@@ -44,7 +44,7 @@ pub(crate) enum Event {
 pub(crate) struct Exchange {
     server: Server,
     session: Arc<Session>,
-    id: RequestId,
+    entry: Entry,
     method: Method,
     /// What the call is made from again, if it is one that may ask.
     seed: Option<Box<Seed>>,
@@ -83,17 +83,17 @@ struct Question {
 
 impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exchange").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("Exchange").field("id", &self.entry.id).finish_non_exhaustive()
     }
 }
 
 impl Exchange {
     /// The exchange of a request that the session has taken in.
-    pub(super) fn new(server: &Server, session: &Arc<Session>, (id, method): (RequestId, Method)) -> Self {
+    pub(super) fn new(server: &Server, session: &Arc<Session>, (entry, method): (Entry, Method)) -> Self {
         Self {
             server: server.clone(),
             session: Arc::clone(session),
-            id,
+            entry,
             method,
             seed: None,
             outbox: None,
@@ -120,7 +120,7 @@ impl Exchange {
 
     /// The id of the request.
     pub(crate) fn id(&self) -> &RequestId {
-        &self.id
+        &self.entry.id
     }
 
     /// Runs the request until something is said on its behalf. After the end, polling again is pending for
@@ -130,9 +130,11 @@ impl Exchange {
             if let Some(message) = self.unsaid.pop_front() {
                 return Poll::Ready(Event::Message(message));
             }
-            let answers = match self.session.news(&self.id, cx.waker()) {
+            if matches!(self.phase, Phase::Over) {
+                return Poll::Pending;
+            }
+            let answers = match self.session.news(&self.entry, cx.waker()) {
                 News::Answers(answers) => answers,
-                News::Cancelled if matches!(self.phase, Phase::Over) => return Poll::Pending,
                 News::Cancelled => {
                     self.end();
                     return Poll::Ready(Event::Cancelled);
@@ -170,7 +172,8 @@ impl Exchange {
                 None
             }
             _ => {
-                let to = To { id: &self.id, method: self.method, revision: self.session.terms().revision };
+                let to =
+                    To { id: &self.entry.id, method: self.method, revision: self.session.terms().revision };
                 let reply = encode::reply(&self.server, to, *reply);
                 self.end();
                 Some(reply)
@@ -185,30 +188,33 @@ impl Exchange {
         if self.rounds > limits.input_rounds {
             return Err(format!("the call went through {} input rounds without an end", limits.input_rounds));
         }
-        if !self.session.is_ready() {
+        let requests = required.input_requests.unwrap_or_default();
+        if !requests.is_empty() && !self.session.is_ready() {
             return Err("the client cannot be asked before it has sent notifications/initialized".to_owned());
         }
+        // All of them can be asked, or none is.
+        let questions = requests.into_iter().map(|(key, request)| Ok((key, self.question(request)?)));
+        let questions = questions.collect::<Result<Vec<_>, String>>()?;
         let timer = Box::pin(tokio::time::sleep(limits.request_state_ttl));
-        let mut asking =
-            Asking { open: BTreeMap::new(), answers: BTreeMap::new(), state: required.request_state, timer };
-        for (key, request) in required.input_requests.into_iter().flatten() {
-            let (id, message) = self.question(&request)?;
-            self.session.expect(&id, &self.id, &key);
+        let mut open = BTreeMap::new();
+        for (key, (question, message)) in questions {
+            self.session.expect(&question.id, &self.entry, &key);
             self.unsaid.push_back(message);
-            asking.open.insert(key, Question { id, request });
+            open.insert(key, question);
         }
+        let asking = Asking { open, answers: BTreeMap::new(), state: required.request_state, timer };
         Ok(Phase::Asking(Box::new(asking)))
     }
 
-    /// A question as a request of the server, and its id.
-    fn question(&self, request: &InputRequest) -> Result<(String, Bytes), String> {
+    /// A question, and the request that asks it.
+    fn question(&self, request: InputRequest) -> Result<(Question, Bytes), String> {
         let id = unguessable().map_err(|error| format!("no randomness for the id of a question: {error}"))?;
-        let question =
-            question::ask(request, self.session.terms().revision, &id).map_err(|error| error.to_string())?;
+        let asked =
+            question::ask(&request, self.session.terms().revision, &id).map_err(|error| error.to_string())?;
         let mut out = Vec::with_capacity(256);
-        frame::encode_request(&mut out, &RequestId::from(id.as_str()), question.method, &question.params)
+        frame::encode_request(&mut out, &RequestId::from(id.as_str()), asked.method, &asked.params)
             .map_err(|error| format!("a question does not serialise: {error}"))?;
-        Ok((id, out.into()))
+        Ok((Question { id, request }, out.into()))
     }
 
     /// Takes answers in; ready when the phase has changed.
@@ -280,7 +286,7 @@ impl Exchange {
     }
 
     fn end(&mut self) {
-        self.session.leave(&self.id, self.open_questions());
+        self.session.leave(&self.entry, self.open_questions());
         self.phase = Phase::Over;
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde::Serialize;
-use switchboard_protocol::era::legacy::{Initialize, InitializeResult, capability, negotiate};
+use switchboard_protocol::era::legacy::{Features, Initialize, InitializeResult, capability, negotiate};
 use switchboard_protocol::frame::{self, RequestFrame};
 use switchboard_protocol::model::capability::{ClientCapabilities, Implementation};
 use switchboard_protocol::model::discover::DiscoverResult;
@@ -31,7 +31,13 @@ pub(crate) struct Terms {
 impl Terms {
     fn new(revision: Revision, request: Initialize<'_>) -> Self {
         let info = capability::identity(request.client_info, revision);
-        let capabilities = capability::of_client(request.capabilities, revision);
+        let mut capabilities = capability::of_client(request.capabilities, revision);
+        if !Features::of(revision).sampling_tools
+            && let Some(sampling) = &mut capabilities.sampling
+        {
+            // To include context is no capability of its own yet: whoever samples may be asked for it.
+            sampling.context.get_or_insert_default();
+        }
         Self {
             revision,
             client_info: text(&info).unwrap_or_else(|| text(&shortened(&info)).unwrap_or_default()),

@@ -66,3 +66,52 @@ impl Lists {
         pages.push_back(page);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use switchboard_protocol::{Method, Revision};
+
+    use super::{Lists, PAGES};
+
+    fn page(name: usize) -> Bytes {
+        format!(
+            r#"{{"resultType":"complete","tools":[{{"name":"{name}","inputSchema":{{"type":"object"}}}}]}}"#
+        )
+        .into()
+    }
+
+    fn convert(lists: &Lists, page: &Bytes, revision: Revision) -> Bytes {
+        lists.convert(Method::ListTools, page, revision).unwrap()
+    }
+
+    #[test]
+    fn a_page_that_somebody_holds_is_converted_once_for_each_revision() {
+        let lists = Lists::default();
+        let page = page(1);
+        let held = page.clone();
+        for revision in Revision::LEGACY {
+            let first = convert(&lists, &held, *revision);
+            assert!(!first.starts_with(br#"{"resultType"#), "{first:?}");
+            assert_eq!(convert(&lists, &held, *revision).as_ptr(), first.as_ptr());
+        }
+        assert_eq!(lists.0.lock().unwrap().len(), Revision::LEGACY.len());
+    }
+
+    #[test]
+    fn what_nobody_else_holds_is_not_kept_and_what_is_kept_is_bounded() {
+        let lists = Lists::default();
+        convert(&lists, &page(0), Revision::NEWEST_LEGACY);
+        assert_eq!(lists.0.lock().unwrap().len(), 0);
+        let pages: Vec<Bytes> = (0..2 * PAGES).map(page).collect();
+        for page in &pages {
+            convert(&lists, &page.clone(), Revision::NEWEST_LEGACY);
+        }
+        assert_eq!(lists.0.lock().unwrap().len(), PAGES);
+        drop(pages);
+        let (page, _held) = (page(7), page(7).clone());
+        let _other = page.clone();
+        convert(&lists, &page, Revision::NEWEST_LEGACY);
+        assert_eq!(lists.0.lock().unwrap().len(), 1);
+    }
+}

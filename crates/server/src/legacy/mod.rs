@@ -16,6 +16,8 @@ mod encode;
 mod eras;
 mod exchange;
 mod handshake;
+#[cfg(feature = "serve")]
+pub(crate) mod http;
 mod lists;
 mod pipe;
 mod request;
@@ -23,18 +25,17 @@ mod session;
 mod watch;
 
 pub use eras::Eras;
+#[cfg(feature = "serve")]
+pub use http::SessionLimits;
 
 pub(crate) use batch::split as split_batch;
 #[cfg(feature = "serve")]
-#[allow(unused_imports, reason = "what sessions over HTTP are made of")]
 pub(crate) use encode::error;
 pub(crate) use exchange::{Event, Exchange};
 #[cfg(feature = "serve")]
-#[allow(unused_imports, reason = "what sessions over HTTP are made of")]
 pub(crate) use handshake::{Terms, initialize};
 pub(crate) use pipe::{Peer, Turn};
 #[cfg(feature = "serve")]
-#[allow(unused_imports, reason = "what sessions over HTTP are made of")]
 pub(crate) use request::{Step, dispatch};
 pub(crate) use session::Session;
 
@@ -77,6 +78,12 @@ impl Server {
     /// What the server can do, and its guidance.
     fn discovered(&self) -> (ServerCapabilities, Option<String>) {
         (self.snapshot().capabilities().clone(), self.catalog().facts().instructions.clone())
+    }
+
+    /// Whether changes of the contents of resources are announced.
+    fn takes_subscriptions(&self) -> bool {
+        let snapshot = self.snapshot();
+        snapshot.capabilities().resources.as_ref().is_some_and(|has| has.subscribe == Some(true))
     }
 
     /// The lists whose changes are announced.

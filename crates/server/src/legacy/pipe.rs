@@ -11,7 +11,7 @@ use http::Extensions;
 use switchboard_protocol::era::legacy::name::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
 use switchboard_protocol::era::legacy::{Features, Lifecycle};
 use switchboard_protocol::frame::RequestFrame;
-use switchboard_protocol::{Method, ProtocolError};
+use switchboard_protocol::{Method, ProtocolError, RequestId};
 
 use super::encode;
 use super::exchange::Exchange;
@@ -88,6 +88,13 @@ impl Peer {
             method => ProtocolError::method_not_found(method),
         };
         encode::error(Some(&request.id), None, error)
+    }
+
+    /// The client wants no answer to this request any more.
+    pub(crate) fn cancel(&self, request: &RequestId) {
+        if let Some(session) = &self.session {
+            session.cancel(request);
+        }
     }
 
     /// The next thing that the session says of its own accord, encoded.

@@ -67,7 +67,8 @@ pub(crate) fn dispatch(
     };
     Step::Ready(match done {
         Ok(()) => encode::empty(&id),
-        Err(error) => encode::error(Some(&id), None, error),
+        // What is wrong with a resource is what reading it would say; the others have nothing like it.
+        Err(error) => encode::error(Some(&id), Some(Method::ReadResource), error),
     })
 }
 
@@ -94,8 +95,7 @@ fn subscribe(
     frame: RequestFrame<'_>,
     (body, extensions): (&Bytes, Extensions),
 ) -> Result<(), ProtocolError> {
-    let (capabilities, _) = server.discovered();
-    if capabilities.resources.is_none_or(|resources| resources.subscribe != Some(true)) {
+    if !server.takes_subscriptions() {
         return Err(ProtocolError::method_not_found(&frame.method));
     }
     let ends = frame.method == UNSUBSCRIBE;
@@ -130,11 +130,9 @@ fn call(
         }
         Some(method) => method,
     };
-    if !session.enter(&id) {
-        return refuse(duplicate(&id));
-    }
+    let Some(entry) = session.enter(&id) else { return refuse(duplicate(&id)) };
     // From here on the id is given back when this is dropped.
-    let entered = Exchange::new(server, session, (id.clone(), method));
+    let entered = Exchange::new(server, session, (entry, method));
     let mut call = match Call::from_session(frame, (body, extensions), session) {
         Ok(call) => call,
         Err(refusal) => return Step::Ready(encode::error(Some(&id), Some(method), refusal.error)),

@@ -37,6 +37,8 @@ struct State {
     /// The client said that it is ready for what the server says of its own accord.
     is_ready: bool,
     running: HashMap<RequestId, Running>,
+    /// The number of the next request.
+    next: u64,
     /// The questions that wait, by their own ids.
     questions: HashMap<Box<str>, Question>,
     unread: VecDeque<Bytes>,
@@ -45,10 +47,9 @@ struct State {
     ignored: u64,
 }
 
-/// A request of the client that runs.
-#[derive(Default)]
+/// A request of the client that runs. Once it is cancelled it is not in here any more.
 struct Running {
-    is_cancelled: bool,
+    number: u64,
     answers: Vec<Answered>,
     waker: Option<Waker>,
 }
@@ -56,8 +57,15 @@ struct Running {
 /// What is known of a question while it waits.
 struct Question {
     /// The request on whose behalf it was asked.
-    request: RequestId,
+    entry: Entry,
     key: String,
+}
+
+/// A request that was taken in, told apart from an earlier one under the same id.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) id: RequestId,
+    number: u64,
 }
 
 /// An answer to the question under a key.
@@ -88,6 +96,7 @@ impl Session {
             level: LoggingLevel::Info,
             is_ready: false,
             running: HashMap::new(),
+            next: 0,
             questions: HashMap::new(),
             unread: VecDeque::new(),
             watch: Watch::new(server.announced()),
@@ -130,6 +139,13 @@ impl Session {
         self.lock().is_ready
     }
 
+    /// Whether it is more by now than what its terms say: a log level of its own, or subscriptions.
+    #[cfg(feature = "serve")]
+    pub(crate) fn has_state(&self) -> bool {
+        let state = self.lock();
+        state.level != LoggingLevel::Info || state.watch.has_resources()
+    }
+
     /// Tells of changes of this resource from now on. Says whether there was room for it, among
     /// [`Limits::listen_uris`](crate::Limits::listen_uris).
     pub(crate) fn subscribe(&self, uri: &str) -> bool {
@@ -166,14 +182,14 @@ impl Session {
                 Some(RequestId::String(id)) => state.questions.remove(id),
                 _ => None,
             };
-            let Some(Question { request, key }) = question else {
+            let Some(Question { entry, key }) = question else {
                 state.ignored += 1;
                 let count = state.ignored;
                 drop(state);
                 tracing::debug!(?id, count, "an answer to nothing that was asked is ignored");
                 return false;
             };
-            let Some(running) = state.running.get_mut(&request) else { return false };
+            let Some(running) = state.running_mut(&entry) else { return false };
             running.answers.push(Answered { key, outcome: outcome.map(RawValue::to_owned) });
             running.waker.take()
         };
@@ -196,33 +212,29 @@ impl Session {
         }
     }
 
-    fn cancel(&self, request: &RequestId) {
-        let waker = {
-            let mut state = self.lock();
-            let Some(running) = state.running.get_mut(request) else { return };
-            running.is_cancelled = true;
-            running.waker.take()
-        };
+    /// Ends a request, if it still runs. Its id is free from then on.
+    pub(crate) fn cancel(&self, request: &RequestId) {
+        let running = self.lock().running.remove(request);
+        let waker = running.and_then(|running| running.waker);
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Takes a request in. Says whether its id is free.
-    pub(super) fn enter(&self, request: &RequestId) -> bool {
+    /// Takes a request in, unless its id belongs to one that runs.
+    pub(super) fn enter(&self, request: &RequestId) -> Option<Entry> {
         let mut state = self.lock();
         if state.running.contains_key(request) {
-            return false;
+            return None;
         }
-        state.running.insert(request.clone(), Running::default());
-        true
+        let number = state.next;
+        state.next += 1;
+        state.running.insert(request.clone(), Running { number, answers: Vec::new(), waker: None });
+        Some(Entry { id: request.clone(), number })
     }
 
-    /// What happened to a request since it was asked last; `waker` is for what happens next.
-    pub(super) fn news(&self, request: &RequestId, waker: &Waker) -> News {
+    /// What happened to a request that has not ended by itself; `waker` is for what happens next.
+    pub(super) fn news(&self, entry: &Entry, waker: &Waker) -> News {
         let mut state = self.lock();
-        let Some(running) = state.running.get_mut(request) else { return News::Answers(Vec::new()) };
-        if running.is_cancelled {
-            return News::Cancelled;
-        }
+        let Some(running) = state.running_mut(entry) else { return News::Cancelled };
         if !running.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
             running.waker = Some(waker.clone());
         }
@@ -230,8 +242,8 @@ impl Session {
     }
 
     /// Waits for an answer to a question that is about to be asked.
-    pub(super) fn expect(&self, id: &str, request: &RequestId, key: &str) {
-        let question = Question { request: request.clone(), key: key.to_owned() };
+    pub(super) fn expect(&self, id: &str, entry: &Entry, key: &str) {
+        let question = Question { entry: entry.clone(), key: key.to_owned() };
         self.lock().questions.insert(id.into(), question);
     }
 
@@ -243,11 +255,13 @@ impl Session {
     }
 
     /// The request has ended. Its questions are void, which the client is told as soon as it reads.
-    pub(super) fn leave(&self, request: &RequestId, questions: impl IntoIterator<Item = impl AsRef<str>>) {
+    pub(super) fn leave(&self, entry: &Entry, questions: impl IntoIterator<Item = impl AsRef<str>>) {
         let void = self.withdraw(questions);
         let waker = {
             let mut state = self.lock();
-            state.running.remove(request);
+            if state.running_mut(entry).is_some() {
+                state.running.remove(&entry.id);
+            }
             if void.is_empty() {
                 return;
             }
@@ -257,6 +271,12 @@ impl Session {
             state.watch.take_waker()
         };
         waker.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl State {
+    fn running_mut(&mut self, entry: &Entry) -> Option<&mut Running> {
+        self.running.get_mut(&entry.id).filter(|running| running.number == entry.number)
     }
 }
 

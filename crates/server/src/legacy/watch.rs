@@ -91,6 +91,12 @@ impl Watch {
         }
     }
 
+    /// Whether it hears of any resource.
+    #[cfg(feature = "serve")]
+    pub(super) fn has_resources(&self) -> bool {
+        !self.uris.is_empty()
+    }
+
     /// Begins to hear, if it has not yet.
     pub(super) fn open(&mut self, bus: &dyn ChangeBus) {
         if self.changes.is_none() && !self.is_closed {
@@ -147,4 +153,63 @@ fn notification(change: &Change) -> Bytes {
     // Strings cannot fail to serialise.
     let _ = frame::encode_notification(&mut out, method, params.as_ref());
     out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use switchboard_protocol::model::subscription::SubscriptionFilter;
+
+    use super::Watch;
+    use crate::bus::{Change, ChangeBus};
+    use crate::hub::Hub;
+
+    fn heard(watch: &mut Watch) -> Vec<String> {
+        let mut heard = Vec::new();
+        while let Poll::Ready(message) = watch.poll(&mut Context::from_waker(Waker::noop())) {
+            let message: serde_json::Value = serde_json::from_slice(&message).unwrap();
+            let (method, uri) = (&message["method"], &message["params"]["uri"]);
+            heard.push(uri.as_str().or(method.as_str()).unwrap().to_owned());
+        }
+        heard
+    }
+
+    #[test]
+    fn what_changes_while_the_set_changes_is_told_and_what_is_not_wanted_any_more_is_not() {
+        let hub = Hub::new();
+        let mut watch = Watch::new(SubscriptionFilter::new().tools());
+        watch.open(&hub);
+        assert!(watch.add("a:1", (&hub, 3)) && watch.add("a:2", (&hub, 3)));
+        for uri in ["a:1", "a:2", "a:3", "a:1"] {
+            hub.publish(Change::Resource(uri.into()));
+        }
+        hub.publish(Change::Tools);
+        hub.publish(Change::Prompts);
+        assert!(watch.remove("a:2", &hub) && watch.add("a:3", (&hub, 3)));
+        hub.publish(Change::Tools);
+        let told = heard(&mut watch);
+        assert_eq!(told.iter().filter(|told| *told == "a:1").count(), 1, "{told:?}");
+        assert!(told.contains(&"notifications/tools/list_changed".to_owned()), "{told:?}");
+        assert!(
+            !told.iter().any(|told| told == "a:2" || told == "a:3" || told.contains("prompts")),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_heard_before_the_first_reading_and_nothing_after_the_bus_is_closed() {
+        let hub = Hub::new();
+        let mut watch = Watch::new(SubscriptionFilter::new().tools());
+        hub.publish(Change::Tools);
+        watch.open(&hub);
+        assert!(heard(&mut watch).is_empty());
+        drop(hub);
+        assert!(heard(&mut watch).is_empty());
+        let other = Hub::new();
+        watch.open(&other);
+        assert!(watch.add("a:1", (&other, 1)) && !watch.add("a:2", (&other, 1)));
+        other.publish(Change::Tools);
+        assert!(heard(&mut watch).is_empty());
+    }
 }

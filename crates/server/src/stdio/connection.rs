@@ -137,7 +137,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
         let Ok(text) = std::str::from_utf8(line) else { return self.session.handle_invalid_utf8(line) };
         match self.session.handle_message(text) {
             Incoming::Request(request) => self.run(request, line, cx),
-            Incoming::Cancel(id) => self.work.cancel(&id),
+            Incoming::Cancel(id) => {
+                self.work.cancel(&id);
+                #[cfg(feature = "legacy")]
+                self.legacy.cancel(&id);
+            }
             #[cfg(feature = "legacy")]
             Incoming::InSession(message) => self.take_in_session(message, line, cx),
             _ => {}
