@@ -34,7 +34,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
         [log, transport, program, rest @ ..] if transport == "stdio" => {
-            stdio(Log::create(log)?, program, rest)
+            stdio(&Log::create(log)?, program, rest)
         }
         [log, transport, url] if transport == "http" => http(&Log::create(log)?, url),
         _ => Err("usage: wire LOG stdio COMMAND ARG… | wire LOG http URL".into()),
