@@ -1,8 +1,8 @@
 //! Stands between two peers and writes down every byte, so that a fault can be proved. It understands nothing.
 //!
 //! ```text
-//! wire LOG stdio COMMAND ARG…      runs the command, and passes its standard streams on
-//! wire LOG http URL                listens on a port of its own, and passes connections on
+//! interop-wire LOG stdio COMMAND ARG…      runs the command, and passes its standard streams on
+//! interop-wire LOG http URL                listens on a port of its own, and passes connections on
 //! ```
 //!
 //! With `http` it says `listening on URL` on standard error, which has the same path. In the log `>` is what the
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("wire: {error}");
+            eprintln!("interop-wire: {error}");
             ExitCode::FAILURE
         }
     }
@@ -37,7 +37,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
             stdio(&Log::create(log)?, program, rest)
         }
         [log, transport, url] if transport == "http" => http(&Log::create(log)?, url),
-        _ => Err("usage: wire LOG stdio COMMAND ARG… | wire LOG http URL".into()),
+        _ => Err("usage: interop-wire LOG stdio COMMAND ARG… | interop-wire LOG http URL".into()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Our client in the story.
 //!
 //! ```text
-//! story-client REVISION stdio COMMAND ARG…
-//! story-client REVISION http URL
+//! interop-client REVISION stdio COMMAND ARG…
+//! interop-client REVISION http URL
 //! ```
 //!
 //! REVISION is a date, the only one that is offered, or `auto`. `INTEROP_WITHOUT` names steps that are left out, with
@@ -22,7 +22,7 @@ async fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("story-client: {error}");
+            eprintln!("interop-client: {error}");
             ExitCode::FAILURE
         }
     }
@@ -39,7 +39,7 @@ async fn run() -> Result<bool, Box<dyn Error>> {
         [revision, transport, url] if transport == "http" => steps::client(revision)?.http(url),
         _ => {
             return Err(
-                "usage: story-client REVISION stdio COMMAND ARG… | story-client REVISION http URL".into()
+                "usage: interop-client REVISION stdio COMMAND ARG… | interop-client REVISION http URL".into(),
             );
         }
     };

@@ -1,7 +1,7 @@
 //! Our client, on one server of the corpus.
 //!
 //! ```text
-//! corpus-client SUBJECT LOG
+//! interop-corpus SUBJECT LOG
 //! ```
 //!
 //! SUBJECT is JSON that says how to start the server and which tool to call; every message is written to LOG. Prints
@@ -21,7 +21,7 @@ async fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("corpus-client: {error}");
+            eprintln!("interop-corpus: {error}");
             ExitCode::FAILURE
         }
     }
@@ -29,7 +29,7 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<bool, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [subject, log] = arguments.as_slice() else { return Err("usage: corpus-client SUBJECT LOG".into()) };
+    let [subject, log] = arguments.as_slice() else { return Err("usage: interop-corpus SUBJECT LOG".into()) };
     let subject: Subject = serde_json::from_str(subject)?;
     let report = examine(&subject, File::create(log)?).await;
     println!("{}", serde_json::to_string(&report)?);

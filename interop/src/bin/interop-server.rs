@@ -1,7 +1,7 @@
 //! Our server in the story.
 //!
 //! ```text
-//! story-server stdio|http [NEWEST]
+//! interop-server stdio|http [NEWEST]
 //! ```
 //!
 //! NEWEST is the date of the newest revision that it knows; without it, it knows all. Over HTTP it says
@@ -18,7 +18,7 @@ async fn main() -> ExitCode {
     match run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("story-server: {error}");
+            eprintln!("interop-server: {error}");
             ExitCode::FAILURE
         }
     }
@@ -29,7 +29,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let (transport, newest) = match arguments.as_slice() {
         [transport] => (transport.as_str(), None),
         [transport, newest] => (transport.as_str(), Some(newest.as_str())),
-        _ => return Err("usage: story-server stdio|http [NEWEST]".into()),
+        _ => return Err("usage: interop-server stdio|http [NEWEST]".into()),
     };
     let server = server(newest)?;
     match transport {
