@@ -208,7 +208,8 @@ impl ScriptedHttp {
         Self { address, shared }
     }
 
-    /// Plays a server of the legacy era: only the probe is held against the modern schema.
+    /// Plays a server of the legacy era: only the probe is held against the modern schema. Unless the script
+    /// says otherwise, it has no stream of its own, and takes note of the end of a session.
     #[must_use]
     pub fn of_legacy_era(self) -> Self {
         self.shared.lock().session = true;
@@ -309,6 +310,13 @@ impl Shared {
             Some((_, reply)) => Some(reply),
             None => state.always.iter().find(|(known, _)| *known == method).map(|(_, reply)| reply.clone()),
         };
+        // A client of that era asks for a stream and says goodbye at times of its own.
+        let own_time = |status| Some(Reply::http(status, "", ""));
+        let reply = reply.or_else(|| match method.as_str() {
+            "GET" if state.session => own_time(405),
+            "DELETE" if state.session => own_time(204),
+            _ => None,
+        });
         let reply = reply.unwrap_or_else(|| {
             state.unexpected.push(method);
             Reply::http(500, "content-type: text/plain\r\n", "not in the script")

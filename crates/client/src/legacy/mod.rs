@@ -34,7 +34,8 @@
 //!   read, and as `NotSent` if it provably was not (404 to a session's id is such a proof): those, and reads,
 //!   are repeated once in the next session by whoever asked. A carrier opens no session by itself.
 //! - **close**: the session is no longer needed: tells the server where there is a message for it (DELETE),
-//!   and ends standing streams. Bounded in time. Dropping a carrier ends its streams without a word.
+//!   and ends standing streams. Bounded in time. Dropping a carrier ends its streams; what the server
+//!   is told then is told in the background, if at all.
 //!
 //! Everything else that a server says goes to the session's [`Ears`], in its order, with [`Ears::hear`]: its
 //! requests, and its notifications that belong to no open exchange (list and resource changes, log messages

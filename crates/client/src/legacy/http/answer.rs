@@ -26,7 +26,7 @@ pub(super) const LONGEST_RETRY: Duration = Duration::from_secs(5 * 60);
 const FAILED_RESUMPTIONS: usize = 5;
 /// How often in a row a stream that was taken up may end with nothing new on it.
 const IDLE_RESUMPTIONS: usize = 100;
-/// The shortest wait after a stream that brought nothing new, whatever the server asks for.
+/// The shortest wait before a stream that was taken up already is taken up again, whatever the server asks for.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
 /// The messages that come back for one request, in order, until whoever asked has heard enough.
@@ -52,6 +52,8 @@ struct Cursor {
     retry: Option<Duration>,
     /// Something came since the stream was opened.
     fresh: bool,
+    /// It was taken up before.
+    again: bool,
     /// How many streams in a row brought nothing.
     idle: usize,
 }
@@ -156,15 +158,12 @@ impl Cursor {
     /// How long to wait before the stream is taken up again.
     fn wait(&mut self) -> Result<Duration, Error> {
         let asked = self.retry.unwrap_or_default();
-        if std::mem::take(&mut self.fresh) {
-            self.idle = 0;
-            return Ok(asked);
-        }
-        self.idle += 1;
+        self.idle = if std::mem::take(&mut self.fresh) { 0 } else { self.idle + 1 };
         if self.idle > IDLE_RESUMPTIONS {
             return Err(lost("the server ended the event stream again and again with nothing new on it"));
         }
-        Ok(asked.max(SHORTEST_POLL))
+        let again = std::mem::replace(&mut self.again, true);
+        Ok(if again { asked.max(SHORTEST_POLL) } else { asked })
     }
 }
 
@@ -229,18 +228,17 @@ mod tests {
     use super::{Cursor, IDLE_RESUMPTIONS, SHORTEST_POLL, split};
 
     #[test]
-    fn a_stream_with_nothing_new_is_not_taken_up_at_once_nor_for_ever() {
+    fn a_stream_is_not_taken_up_again_at_once_nor_with_nothing_new_for_ever() {
         let (short, long) = (Duration::from_millis(1), Duration::from_secs(1));
-        for (retry, fresh, waited) in [
-            (None, true, Duration::ZERO),
-            (Some(long), true, long),
-            (Some(short), true, short),
-            (None, false, SHORTEST_POLL),
-            (Some(short), false, SHORTEST_POLL),
-            (Some(long), false, long),
+        for (retry, first, later) in [
+            (None, Duration::ZERO, SHORTEST_POLL),
+            (Some(short), short, SHORTEST_POLL),
+            (Some(long), long, long),
         ] {
-            let mut cursor = Cursor { retry, fresh, ..Cursor::default() };
-            assert_eq!(cursor.wait().unwrap(), waited, "{retry:?} {fresh}");
+            let mut cursor = Cursor { retry, ..Cursor::default() };
+            assert_eq!(cursor.wait().unwrap(), first, "{retry:?}");
+            cursor.fresh = true;
+            assert_eq!(cursor.wait().unwrap(), later, "{retry:?}");
         }
         let mut cursor = Cursor::default();
         for _ in 0..IDLE_RESUMPTIONS {

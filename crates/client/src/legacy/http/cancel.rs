@@ -31,6 +31,11 @@ impl Cancellations {
         Self { permits: Arc::new(Semaphore::new(AT_A_TIME as usize)), runtime: Handle::current() }
     }
 
+    /// Where what nobody waits for is done.
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
     fn send(&self, way: Arc<Way>, id: &RequestId) {
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             tracing::warn!("too many cancellations are under way; the server is not told of another one");

@@ -128,18 +128,39 @@ impl StreamableHttp {
 
     /// Tells the server that the session is no longer needed. It may not want to know.
     pub(crate) async fn close(&self) {
+        if let Some(goodbye) = self.goodbye() {
+            goodbye.await;
+        }
+    }
+
+    /// Ends the session on this side; what the server is told then, if it knows of a session.
+    fn goodbye(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
         drop(lock(&self.standing).take());
         let way = self.shared.way();
         let known = way.session.is_some() && !self.is_over();
         self.shared.end.set();
-        let goodbye = async {
-            self.cancellations.sent().await;
-            if known && let Err(error) = way.delete().await {
-                tracing::debug!(%error, "the server does not end a session when it is asked to");
+        let cancellations = Arc::clone(&self.cancellations);
+        known.then(|| async move {
+            let goodbye = async {
+                cancellations.sent().await;
+                way.delete().await
+            };
+            match timeout(GOODBYE, goodbye).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "the server does not end a session that it is asked to")
+                }
+                Err(_) => tracing::debug!("the server did not take note of the end of the session in time"),
             }
-        };
-        if timeout(GOODBYE, goodbye).await.is_err() {
-            tracing::debug!("the server did not take note of the end of the session in time");
+        })
+    }
+}
+
+// Nobody can wait for it here; a server that does not hear of it keeps the session until it is tired of it.
+impl Drop for StreamableHttp {
+    fn drop(&mut self) {
+        if let Some(goodbye) = self.goodbye() {
+            self.cancellations.runtime().spawn(goodbye);
         }
     }
 }

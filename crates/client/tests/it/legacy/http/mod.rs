@@ -27,8 +27,7 @@ pub(super) fn initialized(revision: &str) -> Value {
     })
 }
 
-/// What every server of a session answers in the same way: notifications with 202, no stream of its own, and
-/// the end of the session with 204.
+/// What every server of a session answers in the same way.
 pub(super) async fn bare(steps: impl IntoIterator<Item = (&'static str, Reply)>) -> ScriptedHttp {
     ScriptedHttp::play(steps)
         .await
@@ -36,8 +35,6 @@ pub(super) async fn bare(steps: impl IntoIterator<Item = (&'static str, Reply)>)
         .always("notifications/initialized", Reply::http(202, "", ""))
         .always("notifications/cancelled", Reply::http(202, "", ""))
         .always("response", Reply::http(202, "", ""))
-        .always("GET", Reply::http(405, "", ""))
-        .always("DELETE", Reply::http(204, "", ""))
         .always(
             "tools/list",
             Reply::result(&json!({"tools": [{"name": "f", "inputSchema": {"type": "object"}}]})),

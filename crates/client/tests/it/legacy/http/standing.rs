@@ -45,13 +45,15 @@ async fn what_the_server_says_of_its_own_accord_is_heard_and_answered() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_dropped_leaves_the_stream() {
+async fn a_client_that_is_dropped_leaves_the_stream_and_the_session() {
     let (stream, _live) = Reply::live(": hello\n\n");
     let server = server([("GET", stream)]).await;
     let client = connect(&server).await;
     server.heard("GET", 1).await;
     drop(client);
     server.left(1).await;
+    // The session is no longer needed either.
+    server.heard("DELETE", 1).await;
 }
 
 #[tokio::test]
