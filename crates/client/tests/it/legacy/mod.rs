@@ -1,3 +1,6 @@
 //! Sessions with servers of the legacy era.
 
+mod detection;
 mod http;
+mod peer;
+mod pipe;
