@@ -7,11 +7,14 @@
 //! | `conformance-client` | [`client`]: one small program a scenario, over [`switchboard_client::Client`] | starts it against a mock server, and looks at every request |
 //!
 //! `cargo xtask conformance` installs the suite (pinned in `conformance/suite/package-lock.json`), builds and starts
-//! both programs, and judges what the suite wrote down against `conformance/expectations.json`. One scenario alone,
-//! with what was said left in `conformance/results`:
+//! both programs, and judges what the suite wrote down against `conformance/expectations.json`: every revision, and
+//! servers that have only older ones. One scenario alone, one revision, and one older server, with what was said left
+//! in `conformance/results`:
 //!
 //! ```text
 //! cargo xtask conformance --scenario server-stateless
+//! cargo xtask conformance --revision 2026-07-28
+//! cargo xtask conformance --cap DATE
 //! ```
 //!
 //! Names, texts and argument names in here are the suite's, not ours. Nothing in here works around the libraries: what
@@ -19,6 +22,7 @@
 
 pub mod client;
 pub mod server;
+pub mod story;
 
 /// The examples of the README, so that they compile.
 #[cfg(doctest)]

@@ -1,7 +1,12 @@
-//! The fixture server under our own client, on every transport: what the suite has no eye for.
+//! Our own client and our own servers, with every message of both sides held against the published schema: what the
+//! suite has no eye for.
 //!
-//! The suite checks the schema of some messages only; here every message of both sides is held against it.
+//! `fixture` is the server under test on every transport; `story` is one story in every combination of revisions and
+//! transports, and `legacy` what is particular to the revisions with a handshake.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so and ends")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so and ends")]
 
+mod fixture;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod story;
