@@ -128,7 +128,8 @@ impl Error {
             ErrorCode::PARSE_ERROR
             | ErrorCode::INVALID_REQUEST
             | ErrorCode::METHOD_NOT_FOUND
-            | ErrorCode::INVALID_PARAMS => Delivery::Rejected,
+            | ErrorCode::INVALID_PARAMS
+            | ErrorCode::RESOURCE_NOT_FOUND => Delivery::Rejected,
             code if code.is_modern() => Delivery::Rejected,
             _ => Delivery::MaybeExecuted,
         };
