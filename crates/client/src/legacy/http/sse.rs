@@ -122,7 +122,7 @@ impl HttpSse {
         match self.post(&way, body).await {
             Ok(()) => Ok(exchange),
             // The answer may be faster than the word that the request has come.
-            Err(_) if exchange.has_heard() => Ok(exchange),
+            Err(error) if error.delivery() != Delivery::NotSent && exchange.has_heard() => Ok(exchange),
             Err(error) => {
                 exchange.guard.disarm();
                 Err(error)

@@ -35,7 +35,14 @@ impl Drop for Standing {
 
 impl Standing {
     pub(super) fn open(shared: Arc<Shared>, ears: Arc<Ears>) -> Self {
-        Self(tokio::spawn(listen(shared, ears)).abort_handle())
+        let over = shared.over();
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                () = over => {}
+                () = listen(shared, ears) => {}
+            }
+        });
+        Self(task.abort_handle())
     }
 }
 

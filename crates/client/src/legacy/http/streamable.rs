@@ -62,6 +62,10 @@ impl Shared {
     pub(super) fn set_over(&self) {
         self.end.set();
     }
+
+    pub(super) fn over(&self) -> Over {
+        self.end.wait()
+    }
 }
 
 impl StreamableHttp {
@@ -123,7 +127,7 @@ impl StreamableHttp {
     }
 
     pub(crate) fn over(&self) -> Over {
-        self.shared.end.wait()
+        self.shared.over()
     }
 
     /// Tells the server that the session is no longer needed. It may not want to know.
@@ -140,7 +144,7 @@ impl StreamableHttp {
         let known = way.session.is_some() && !self.is_over();
         self.shared.end.set();
         let cancellations = Arc::clone(&self.cancellations);
-        known.then(|| async move {
+        known.then_some(async move {
             let goodbye = async {
                 cancellations.sent().await;
                 way.delete().await

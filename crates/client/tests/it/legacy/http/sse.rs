@@ -154,6 +154,22 @@ async fn a_message_that_is_refused_ends_its_request_alone() {
 }
 
 #[tokio::test]
+async fn an_address_that_is_gone_is_the_end_of_the_session() {
+    let (server, _live) = play(ENDPOINT).await;
+    let client = connect(&server).await.unwrap();
+    let (stream, second) = Reply::live("event: endpoint\ndata: /second\n\n");
+    server.then("tools/call", Reply::http(404, "", ""));
+    server.then("GET", stream);
+    server.then("initialize", Reply::elsewhere(&second, &response(&initialized(OLDEST))));
+    server.then("tools/call", Reply::elsewhere(&second, &response(&text("done"))));
+    // Nobody carried it out, so it is sent again.
+    check_done(call(&client).await);
+    assert_eq!(server.asked("tools/call")[1].line, "POST /second HTTP/1.1");
+    server.left(1).await;
+    server.finish();
+}
+
+#[tokio::test]
 async fn the_end_of_the_stream_ends_what_is_open_and_a_read_is_repeated_in_a_new_session() {
     let (server, live) = play(ENDPOINT).await;
     let client = connect(&server).await.unwrap();
