@@ -3,13 +3,19 @@
 //!
 //! Instruction counts come from callgrind as the difference of two request counts, so that start-up
 //! cancels out; they are repeatable. CPU seconds are taken in interleaved rounds with the load on the
-//! other core; only their ratios mean something. `benches/` holds the servers, in a workspace of its own.
+//! other core; only their ratios mean something. The soak looks at the memory of a server whose clients
+//! leave, a hundred thousand times. `benches/` holds the servers, in a workspace of its own.
 
+mod abandoned;
 mod build;
+mod curve;
+mod legacy;
 mod load;
 mod report;
+mod soak;
 mod subject;
 mod valgrind;
+mod wire;
 
 use std::path::Path;
 use std::process::Command;
@@ -27,6 +33,9 @@ pub(crate) struct Args {
     /// Only these parts; all by default. What the others left in `benches/RESULTS.md` stays.
     #[arg(value_enum)]
     parts: Vec<Part>,
+    /// Of the soak, only the work whose name holds this.
+    #[arg(long)]
+    only: Option<String>,
     /// Interleaved rounds of the timed part.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -44,6 +53,8 @@ enum Part {
     Cpu,
     /// Crates, and CPU seconds of builds.
     Builds,
+    /// Resident memory while clients leave.
+    Soak,
 }
 
 /// Measures what was asked for; `false` if a target was missed.
@@ -66,8 +77,12 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     if wanted(Part::Builds) {
         build::measure(&benches, &mut report)?;
     }
+    if wanted(Part::Soak) {
+        soak::measure(&benches, args.only.as_deref(), &mut report)?;
+    }
     println!("{}", report.markdown(""));
-    if !args.dry {
+    // A part of the soak is not the soak.
+    if !args.dry && args.only.is_none() {
         let file = benches.join("RESULTS.md");
         let before = std::fs::read_to_string(&file).unwrap_or_default();
         std::fs::write(file, report.markdown(&before))?;
@@ -91,11 +106,23 @@ struct Case {
     load: Load,
     counts: [usize; 2],
     target: Target,
+    /// Whether the same is asked in a session of the legacy era, too, and how many times our modern figure
+    /// that may cost.
+    in_session: Option<f64>,
 }
 
 const fn case(name: &'static str, load: Load, counts: [usize; 2], target: Target) -> Case {
-    Case { name, load, counts, target }
+    Case { name, load, counts, target, in_session: None }
 }
+
+impl Case {
+    const fn in_session(self, times_modern: f64) -> Self {
+        Self { in_session: Some(times_modern), ..self }
+    }
+}
+
+/// The figure is for scale.
+const ANY: f64 = f64::INFINITY;
 
 const CASES: &[Case] = &[
     case(
@@ -103,48 +130,48 @@ const CASES: &[Case] = &[
         Load::http(Call::Echo, 16),
         [400, 2400],
         Target::AtMost(42_000.0),
-    ),
+    )
+    .in_session(1.5),
     case("`tools/list`, 1 tool", Load::http(Call::List, 4).of_tools(1), [100, 600], Target::None),
     case(
         "`tools/list`, 100 tools",
         Load::http(Call::List, 4).of_tools(100),
         [100, 600],
         Target::AtMost(62_000.0),
-    ),
+    )
+    .in_session(ANY),
     case(
         "`tools/list`, 1 000 tools",
         Load::http(Call::List, 4).of_tools(1000),
         [40, 140],
         Target::AtMost(312_000.0),
-    ),
+    )
+    .in_session(ANY),
     case(
         "echo beside 1 000 tools",
         Load::http(Call::EchoOfMany, 16).of_tools(1000),
         [400, 1400],
         Target::AtMost(43_500.0),
     ),
-    case("1 MB result", Load::http(Call::Blob, 1), [4, 14], Target::AtMost(12_000_000.0)),
+    case("1 MB result", Load::http(Call::Blob, 1), [4, 14], Target::AtMost(12_000_000.0)).in_session(ANY),
     case("1 MB argument", Load::http(Call::Length, 1), [4, 14], Target::AtMost(7_000_000.0)),
 ];
 
+const STDIO_CASES: &[Case] = &[case(
+    "`tools/call` echo, 64 in flight",
+    Load::stdio(Call::Echo, 64),
+    [300, 2300],
+    Target::AtMost(25_000.0),
+)
+.in_session(1.5)];
+
 fn instructions(servers: &[Subject], report: &mut Report) -> Result<()> {
-    for Case { name, load, counts, target } in CASES {
-        let mut row = Row::new("Instructions per request, HTTP", name, *target);
-        for server in servers {
-            row.add(server.name, valgrind::instructions(server, *load, *counts)?);
-        }
-        report.add(row);
+    for case in CASES {
+        case.measure("Instructions per request, HTTP", servers, report)?;
     }
-    let stdio = Load::stdio(Call::Echo, 64);
-    let mut row = Row::new(
-        "Instructions per request, stdio",
-        "`tools/call` echo, 64 in flight",
-        Target::AtMost(25_000.0),
-    );
-    for server in servers {
-        row.add(server.name, valgrind::instructions(server, stdio, [300, 2300])?);
+    for case in STDIO_CASES {
+        case.measure("Instructions per request, stdio", servers, report)?;
     }
-    report.add(row);
     let mut row =
         Row::new("Allocations per request", "`tools/call` echo, 1 connection", Target::AtMost(30.0));
     for server in servers {
@@ -152,6 +179,27 @@ fn instructions(servers: &[Subject], report: &mut Report) -> Result<()> {
     }
     report.add(row);
     Ok(())
+}
+
+impl Case {
+    fn measure(&self, section: &'static str, servers: &[Subject], report: &mut Report) -> Result<()> {
+        let Self { name, load, counts, target, in_session } = *self;
+        let mut row = Row::new(section, name, target);
+        for server in servers {
+            row.add(server.name, valgrind::instructions(server, load, counts)?);
+        }
+        let modern = row.ours();
+        report.add(row);
+        let Some(times) = in_session else { return Ok(()) };
+        let target = Target::AtMost(modern.unwrap_or(f64::NAN) * times);
+        let mut row = Row::new(section, &format!("{name}, in a session"), target);
+        // The floor has no sessions.
+        for server in servers.iter().filter(|server| server.name != "floor") {
+            row.add(server.name, valgrind::instructions(server, load.in_session(), counts)?);
+        }
+        report.add(row);
+        Ok(())
+    }
 }
 
 fn cpu(servers: &[Subject], rounds: usize, report: &mut Report) -> Result<()> {

@@ -4,11 +4,12 @@
 //! answers in the same order, and sends again on each that was read.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
+
+use super::legacy;
+use super::wire::{Answer, Wire};
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
@@ -34,19 +35,26 @@ pub(crate) struct Load {
     /// How many tools the server offers; 0 means the usual few.
     pub(crate) tools: usize,
     pub(crate) over_stdio: bool,
+    /// Whether each connection opens a session first. Over stdio such a load can be run once.
+    pub(crate) in_session: bool,
 }
 
 impl Load {
     pub(crate) const fn http(call: Call, width: usize) -> Self {
-        Self { call, width, tools: 0, over_stdio: false }
+        Self { call, width, tools: 0, over_stdio: false, in_session: false }
     }
 
     pub(crate) const fn stdio(call: Call, width: usize) -> Self {
-        Self { call, width, tools: 0, over_stdio: true }
+        Self { call, width, tools: 0, over_stdio: true, in_session: false }
     }
 
     pub(crate) const fn of_tools(self, tools: usize) -> Self {
         Self { tools, ..self }
+    }
+
+    /// The same, asked in a session of the legacy era.
+    pub(crate) const fn in_session(self) -> Self {
+        Self { in_session: true, ..self }
     }
 }
 
@@ -75,12 +83,15 @@ impl Call {
     }
 
     /// The message, with an id of nine digits that is replaced in place.
-    fn message(self) -> String {
-        let mut params = json!({ "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "load", "version": "1.0.0" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-        } });
+    fn message(self, in_session: bool) -> String {
+        let mut params = json!({});
+        if !in_session {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": "load", "version": "1.0.0" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
         if let Some(name) = self.tool() {
             params["name"] = name.into();
             params["arguments"] = match self {
@@ -127,7 +138,7 @@ pub(crate) fn http(address: &str, load: Load, requests: usize) -> Result<()> {
     let Load { call, width, .. } = load;
     let mut open = Vec::with_capacity(width);
     for _ in 0..width {
-        open.push(Connection::open(address, call)?);
+        open.push(Connection::open(address, load)?);
     }
     let mut next = FIRST_ID;
     let last = FIRST_ID + requests as u64;
@@ -138,10 +149,10 @@ pub(crate) fn http(address: &str, load: Load, requests: usize) -> Result<()> {
     while done < requests {
         for connection in &mut open {
             if let Some(id) = connection.waiting.take() {
-                let body = connection.receive()?;
+                let answer = connection.receive()?;
                 // Parsing every answer would make the load dearer than the server.
                 if done.is_multiple_of(97) {
-                    call.check(&body, id)?;
+                    call.check(answer.message(), id)?;
                 }
                 done += 1;
                 connection.send_next(&mut next, last)?;
@@ -152,61 +163,57 @@ pub(crate) fn http(address: &str, load: Load, requests: usize) -> Result<()> {
 }
 
 struct Connection {
-    stream: BufReader<TcpStream>,
+    wire: Wire,
     request: Vec<u8>,
     id_offset: usize,
     waiting: Option<u64>,
 }
 
 impl Connection {
-    fn open(address: &str, call: Call) -> Result<Self> {
-        let stream = TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
-        let body = call.message();
-        let (method, length) = (call.method(), body.len());
-        let name = call.tool().map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
-        let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
-             Mcp-Method: {method}\r\n{name}Content-Length: {length}\r\n\r\n"
-        );
+    fn open(address: &str, load: Load) -> Result<Self> {
+        let Load { call, in_session, .. } = load;
+        let mut wire = Wire::open(address)?;
+        let (method, body) = (call.method(), call.message(in_session));
+        let headers = if in_session {
+            legacy::open(&mut wire, address)?
+        } else {
+            let name = call.tool().map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+            format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{name}")
+        };
+        let head = head(address, &headers, body.len());
         let id_offset = head.len() + ID_OFFSET;
         let request = [head.into_bytes(), body.into_bytes()].concat();
-        Ok(Self { stream: BufReader::with_capacity(1 << 16, stream), request, id_offset, waiting: None })
+        Ok(Self { wire, request, id_offset, waiting: None })
     }
 
     fn send_next(&mut self, next: &mut u64, last: u64) -> Result<()> {
         if *next < last {
             put_id(&mut self.request, self.id_offset, *next);
-            self.stream.get_mut().write_all(&self.request)?;
+            self.wire.send(&self.request)?;
             self.waiting = Some(*next);
             *next += 1;
         }
         Ok(())
     }
 
-    fn receive(&mut self) -> Result<Vec<u8>> {
-        let mut line = Vec::new();
-        let mut length = None;
-        self.stream.read_until(b'\n', &mut line)?;
-        ensure!(line.starts_with(b"HTTP/1.1 200"), "refused: {}", String::from_utf8_lossy(&line));
-        loop {
-            line.clear();
-            self.stream.read_until(b'\n', &mut line)?;
-            if line == b"\r\n" {
-                break;
-            }
-            let text = String::from_utf8_lossy(&line).to_ascii_lowercase();
-            if let Some(value) = text.strip_prefix("content-length:") {
-                length = Some(value.trim().parse::<usize>()?);
-            }
-        }
-        let Some(length) = length else { bail!("an answer without Content-Length") };
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body)?;
-        Ok(body)
+    fn receive(&mut self) -> Result<Answer> {
+        let answer = self.wire.receive()?;
+        ensure!(
+            answer.status == 200,
+            "refused: {} {}",
+            answer.status,
+            String::from_utf8_lossy(answer.message())
+        );
+        Ok(answer)
     }
+}
+
+/// The head of a POST to the endpoint; `headers` are what else it says, each with its line end.
+pub(crate) fn head(address: &str, headers: &str, length: usize) -> String {
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\n{headers}Content-Length: {length}\r\n\r\n"
+    )
 }
 
 /// Sends `requests` over a pipe, as many in flight as the load is wide.
@@ -214,13 +221,18 @@ impl Connection {
 /// # Errors
 /// When the pipe ends early or an answer is wrong.
 pub(crate) fn stdio(mut input: impl Write, output: impl Read, load: Load, requests: usize) -> Result<()> {
-    let Load { call, width, .. } = load;
+    let Load { call, width, in_session, .. } = load;
     let mut output = BufReader::with_capacity(1 << 16, output);
-    let mut message = call.message().into_bytes();
+    let mut message = call.message(in_session).into_bytes();
     message.push(b'\n');
     let (mut sent, mut done) = (0, 0);
     let mut batch = Vec::new();
     let mut line = Vec::new();
+    if in_session {
+        input.write_all(format!("{}\n", legacy::initialize("{}")).as_bytes())?;
+        ensure!(output.read_until(b'\n', &mut line)? > 0, "the server closed its output early");
+        input.write_all(format!("{}\n", legacy::INITIALIZED).as_bytes())?;
+    }
     while done < requests {
         batch.clear();
         while sent < requests && sent - done < width {

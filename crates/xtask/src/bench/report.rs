@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::curve::{self, Curve};
+
 /// What is demanded of ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
@@ -37,6 +39,10 @@ impl Row {
             "peer" => self.peer = Some(value),
             _ => self.ours = Some(value),
         }
+    }
+
+    pub(crate) fn ours(&self) -> Option<f64> {
+        self.ours
     }
 
     fn limit(&self) -> Option<f64> {
@@ -79,23 +85,32 @@ impl Row {
 
 /// All measurements of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Report(Vec<Row>);
+pub(crate) struct Report {
+    rows: Vec<Row>,
+    curves: Vec<Curve>,
+}
 
 impl Report {
     pub(crate) fn add(&mut self, row: Row) {
         eprintln!("{}", row.markdown());
-        self.0.push(row);
+        self.rows.push(row);
+    }
+
+    pub(crate) fn add_curve(&mut self, curve: Curve) {
+        eprint!("{}", curve.markdown());
+        self.curves.push(curve);
     }
 
     pub(crate) fn misses(&self) -> usize {
-        self.0.iter().filter(|row| row.is_missed()).count()
+        let curves = self.curves.iter().filter(|curve| curve.is_missed()).count();
+        curves + self.rows.iter().filter(|row| row.is_missed()).count()
     }
 
     /// The whole page; sections of `before` that this run did not measure stay as they were.
     pub(crate) fn markdown(&self, before: &str) -> String {
         let mut text = String::from(INTRODUCTION);
         for section in SECTIONS {
-            let rows: Vec<&Row> = self.0.iter().filter(|row| row.section == *section).collect();
+            let rows: Vec<&Row> = self.rows.iter().filter(|row| row.section == *section).collect();
             if rows.is_empty() {
                 text.push_str(section_of(before, section));
                 continue;
@@ -104,6 +119,12 @@ impl Report {
             for row in rows {
                 let _ = writeln!(text, "{}", row.markdown());
             }
+        }
+        if self.curves.is_empty() {
+            text.push_str(section_of(before, SOAK));
+        } else {
+            let _ = write!(text, "\n## {SOAK}\n\n{}", curve::HEAD);
+            self.curves.iter().for_each(|curve| text.push_str(&curve.markdown()));
         }
         text
     }
@@ -121,6 +142,9 @@ const SECTIONS: &[&str] = &[
     "CPU seconds of a release rebuild after one edit",
 ];
 
+/// The section of the curves, which is the last one.
+const SOAK: &str = "Resident memory while clients leave";
+
 /// A section of an earlier page, from the line before its heading to its end.
 fn section_of<'a>(page: &'a str, section: &str) -> &'a str {
     let Some(start) = page.find(&format!("\n## {section}\n")) else { return "" };
@@ -137,7 +161,9 @@ const INTRODUCTION: &str = "\
 Written by `cargo xtask bench`. The floor is a server written by hand on bare hyper, or a blocking loop over
 pipes, with no library of the protocol; rmcp is the official Rust SDK, set up as well as its documentation
 allows (router built once, JSON answers, raw pipes). Instructions and allocations are repeatable; CPU seconds
-and rates are medians of interleaved rounds on one machine, of which only the ratios mean something.
+and rates are medians of interleaved rounds on one machine, of which only the ratios mean something. All rows are
+of the modern era but those that say \"in a session\": there the client has shaken hands first, as one of the
+newest legacy revision.
 ";
 
 #[expect(clippy::cast_possible_truncation, reason = "figures of a table")]

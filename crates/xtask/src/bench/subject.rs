@@ -121,7 +121,11 @@ impl Drop for Running {
     }
 }
 
-fn address_of(child: &mut Child) -> Result<String> {
+/// Where a server listens, which it says first of all on standard error.
+///
+/// # Errors
+/// When it does not.
+pub(crate) fn address_of(child: &mut Child) -> Result<String> {
     let mut stderr = BufReader::new(child.stderr.take().context("no standard error")?);
     let mut line = String::new();
     while stderr.read_line(&mut line)? > 0 {
