@@ -8,6 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use switchboard_protocol::era::{Evidence, Verdict};
 use switchboard_protocol::error::ProtocolError;
@@ -83,7 +85,13 @@ impl Core {
                     Error::server_fault("the server asked for input on server/discover").at(&self.name)
                 );
             }
-            Err(error) => return Err(Error::server_fault(error.to_string()).at(&self.name)),
+            Err(error) if is_modern(&result) => {
+                return Err(Error::server_fault(error.to_string()).at(&self.name));
+            }
+            Err(error) => {
+                let why = format!("{UNDESCRIBED} ({error})");
+                return Err(Error::new(Kind::Undescribed, Delivery::Rejected, why).at(&self.name));
+            }
         };
         self.learned.set_revision(self.choose(&discovered)?);
         self.keep_description((key, asked), &result);
@@ -154,6 +162,7 @@ impl Core {
         match (error.http_status(), error.protocol_error(), error.kind()) {
             (Some(status), refusal, _) => Evidence::Status(status, refusal),
             (None, Some(refusal), _) => Evidence::Error(refusal),
+            (None, None, Kind::Undescribed) => Evidence::OtherResult,
             (None, None, Kind::Timeout) if !over_http => Evidence::Silence,
             (None, None, Kind::Lost | Kind::Gone) if !over_http => Evidence::Exit,
             _ => Evidence::Unreachable,
@@ -193,6 +202,20 @@ impl Core {
 /// What helps with a server that needs a session, where none is opened.
 const ALLOW_LEGACY: &str = "use a newer version of the server, or a client that speaks legacy revisions (Era::Auto, with the feature legacy)";
 
+const UNDESCRIBED: &str = "it answered server/discover with a result that describes no server";
+
+/// Whether an answer to the first request has anything that only a modern server says.
+fn is_modern(result: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Marks {
+        result_type: Option<IgnoredAny>,
+        supported_versions: Option<IgnoredAny>,
+    }
+    serde_json::from_str::<Marks>(result.get())
+        .is_ok_and(|marks| marks.result_type.is_some() || marks.supported_versions.is_some())
+}
+
 /// The error that says by name that the server is of the legacy era.
 fn legacy(error: &Error) -> Error {
     let seen = match (error.protocol_error(), error.http_status()) {
@@ -204,6 +227,7 @@ fn legacy(error: &Error) -> Error {
             )
         }
         (None, Some(status)) => format!("it answered server/discover with HTTP {status}"),
+        (None, None) if error.kind() == Kind::Undescribed => UNDESCRIBED.to_owned(),
         (None, None) => format!("it did not answer server/discover ({error})"),
     };
     let offered = error.protocol_error().and_then(ProtocolError::supported_versions).unwrap_or_default();

@@ -52,6 +52,8 @@ pub(crate) enum Kind {
     Http,
     /// The server broke the protocol.
     ServerFault,
+    /// The server answered the first request with something that describes no modern server.
+    Undescribed,
     /// The result is none that the caller's type can be read from.
     Unreadable,
     /// No connection.

@@ -296,6 +296,7 @@ fn is_final(error: &Error) -> bool {
         Kind::Timeout
         | Kind::Silent
         | Kind::ServerFault
+        | Kind::Undescribed
         | Kind::Unreadable
         | Kind::Unreachable
         | Kind::Lost

@@ -16,6 +16,9 @@ use crate::error::ProtocolError;
 pub enum Evidence<'a> {
     /// A result came back.
     Result,
+    /// A result came back that has nothing of a description of a modern server: neither `resultType` nor
+    /// `supportedVersions`. Some servers answer whatever they do not know with success.
+    OtherResult,
     /// A JSON-RPC error came back that belongs to the request, over a pipe or with status 200.
     Error(&'a ProtocolError),
     /// An HTTP status that is no success, with the JSON-RPC error in its body, if one was there.
@@ -49,7 +52,7 @@ impl Evidence<'_> {
             Self::Status(status, body) if about_message(status) => {
                 body.map_or(Verdict::Legacy, Self::of_error)
             }
-            Self::Silence | Self::Exit => Verdict::Legacy,
+            Self::OtherResult | Self::Silence | Self::Exit => Verdict::Legacy,
             Self::Status(..) | Self::Unreachable => Verdict::None,
         }
     }

@@ -43,6 +43,29 @@ async fn any_error_but_a_modern_one_is_followed_by_the_handshake_on_the_same_pip
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_result_that_describes_no_server_is_followed_by_the_handshake_and_a_broken_description_is_not() {
+    for (answered, shown) in [
+        (json!({}), None),
+        (json!({"tools": []}), None),
+        (json!({"resultType": "complete"}), Some("supportedVersions")),
+        (json!({"supportedVersions": ["2026-07-28"]}), Some("capabilities")),
+    ] {
+        let reply = answered.clone();
+        let (pipe, peer) = session(NEWEST, move |asked| {
+            (asked["method"] == "server/discover").then(|| Some(vec![result(asked, reply.clone())]))
+        });
+        match (builder().pipe(pipe).await, shown) {
+            (Ok(client), None) => assert_eq!(client.revision().date(), NEWEST, "{answered}"),
+            (Err(failed), Some(shown)) => {
+                assert!(failed.to_string().contains(shown), "{failed}");
+                assert_eq!(peer.methods(), ["server/discover"], "{answered}");
+            }
+            (outcome, _) => panic!("{answered}: {outcome:?}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_modern_error_is_never_followed_by_a_handshake() {
     for (refusal, shown) in [
         (json!({"code": -32020, "message": "headers"}), "-32020: headers"),

@@ -57,6 +57,7 @@ fn an_error_that_belongs_to_the_request_proves_the_era_by_its_code() {
 fn what_is_no_answer_is_evidence_only_over_a_pipe() {
     for (evidence, verdict) in [
         (Evidence::Result, Verdict::Modern),
+        (Evidence::OtherResult, Verdict::Legacy),
         (Evidence::Silence, Verdict::Legacy),
         (Evidence::Exit, Verdict::Legacy),
         (Evidence::Unreachable, Verdict::None),
