@@ -12,9 +12,9 @@ use switchboard_protocol::error::{ErrorCode, ProtocolError};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::Over;
 use super::ears::{Ears, Question, Step, encode};
 use super::session::Session;
+use super::{Carrier, Over};
 use crate::error::{Error, Kind};
 
 /// How long one answer may take on its way.
@@ -60,10 +60,26 @@ async fn run(session: Weak<Session>, ears: Arc<Ears>, revision: Revision, mut ov
     ears.end();
 }
 
+/// Sends what is answered before the session is open: nobody is asked then, but a server may want to know
+/// whether anybody is there. Comes back only if the session ends.
+pub(super) async fn until_open(carrier: &Carrier, ears: &Ears) {
+    loop {
+        match ears.step().await {
+            Step::Reply(reply) => deliver(carrier, reply).await,
+            Step::Ask(_) | Step::Forget => {}
+            Step::End => return,
+        }
+    }
+}
+
 async fn send(session: &Weak<Session>, message: Vec<u8>) {
-    let Some(session) = session.upgrade() else { return };
-    let sent = timeout(SEND_TIME, session.carrier.send(message)).await;
-    match sent {
+    if let Some(session) = session.upgrade() {
+        deliver(&session.carrier, message).await;
+    }
+}
+
+async fn deliver(carrier: &Carrier, message: Vec<u8>) {
+    match timeout(SEND_TIME, carrier.send(message)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "an answer to the server was not taken"),
         Err(_) => tracing::debug!("an answer to the server was not taken in time"),

@@ -50,7 +50,11 @@ impl Core {
     /// What a failed request says about a modern verdict that a host stored: the server is asked once. Says
     /// whether the request may be sent again, in a session. Boxed, since asking sends requests, which fail.
     pub(crate) fn reconsider<'a>(self: &'a Arc<Self>, ask: &'a Ask, error: &'a Error) -> Reconsidered<'a> {
-        let doubtful = self.evidence(error).verdict() == Verdict::Legacy || legacy_among(error).is_some();
+        let doubtful = match self.evidence(error).verdict() {
+            Verdict::Legacy => true,
+            Verdict::Modern => legacy_among(error).is_some(),
+            Verdict::None => legacy_among(error).is_some() && described(error),
+        };
         if !doubtful || self.is_legacy() || !self.legacy.doubt() {
             return Box::pin(std::future::ready(false));
         }
@@ -228,10 +232,10 @@ impl<'a> Detection<'a> {
     /// Which revision a handshake offers after this failure of a modern request; `None` if none may follow. A
     /// server that has a modern revision, but none in common, is offered a legacy one only if it names one.
     fn newest_to_offer(&self, error: &Error) -> Option<Revision> {
-        let named = legacy_among(error);
         match self.core.evidence(error).verdict() {
-            Verdict::Legacy => Some(named.unwrap_or(Revision::NEWEST_LEGACY)),
-            Verdict::Modern | Verdict::None => named,
+            Verdict::Legacy => Some(legacy_among(error).unwrap_or(Revision::NEWEST_LEGACY)),
+            Verdict::Modern => legacy_among(error),
+            Verdict::None => legacy_among(error).filter(|_| described(error)),
         }
     }
 
@@ -329,6 +333,8 @@ impl<'a> Detection<'a> {
     async fn explain(&self, error: Error, waited: Duration) -> Error {
         let (core, steps) = (self.core, self.tried.steps());
         let explained = match (core.evidence(&error), core.link.url()) {
+            // Something was answered: the time ran out in a later step.
+            (Evidence::Silence, _) if self.tried.before().is_some() => error,
             (Evidence::Silence, _) => {
                 no_answer::silent(&error, core.shown_wait(waited), &core.link.traces().await, Some(&steps))
             }
@@ -360,6 +366,12 @@ fn legacy_among(error: &Error) -> Option<Revision> {
     let named = error.protocol_error().and_then(|refusal| refusal.supported_versions());
     let offered = error.offered_revisions().iter();
     named.iter().flatten().chain(offered).filter_map(|date| Revision::legacy(date)).max()
+}
+
+/// Whether the server described itself, with no revision in common. Of what says nothing about the era, only
+/// that counts: whoever refuses a request for another reason may write what they like.
+fn described(error: &Error) -> bool {
+    error.kind() == Kind::Incompatible && error.http_status().is_none()
 }
 
 /// The first modern request; the clock around all steps is the only one.

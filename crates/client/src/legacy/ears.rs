@@ -90,7 +90,7 @@ impl Ears {
             server: Arc::clone(&core.name),
             inputs: core.inputs.clone(),
             on_log: core.on_log.clone(),
-            max_questions: limits.questions,
+            max_questions: limits.questions.max(1),
             max_bytes: limits.message_bytes,
             pauses: Arc::default(),
             urls: Urls::default(),

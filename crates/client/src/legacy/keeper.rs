@@ -3,15 +3,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use switchboard_protocol::Revision;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use super::Way;
 use super::session::{self, Exchange, Session};
 use crate::core::{Core, Run};
-use crate::error::Error;
+use crate::error::{Delivery, Error};
 use crate::params::Ask;
+
+/// How long closing waits for a handshake.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// The sessions of one client, one at a time.
 pub(crate) struct Keeper {
@@ -52,14 +57,16 @@ impl Keeper {
 
     pub(crate) async fn open(&self, core: &Core, ask: &Ask, run: &Run) -> Result<Exchange, Error> {
         // Nothing of the request was sent before there is a session.
-        let session =
-            self.session(core).await.map_err(|error| error.delivered(crate::error::Delivery::NotSent))?;
+        let session = self.session(core).await.map_err(|error| error.delivered(Delivery::NotSent))?;
         session.open(ask, run).await
     }
 
     pub(crate) async fn close(&self) {
-        let current = self.current.lock().await.clone();
-        if let Ok(session) = current {
+        // A handshake that is under way ends with its own clocks.
+        let Ok(current) = timeout(GOODBYE, self.current.lock()).await else { return };
+        let session = current.clone();
+        drop(current);
+        if let Ok(session) = session {
             session.close().await;
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use switchboard_protocol::era::Verdict;
 use switchboard_protocol::era::legacy::{
     Features, Initialize, InitializeResult, agree, capability, name, upgrade,
 };
@@ -60,18 +61,14 @@ enum Source {
 pub(super) async fn handshake(core: &Core, way: Way, offer: Revision) -> Result<Arc<Session>, Error> {
     let ears = Ears::new(core);
     let carrier = Carrier::begin(&core.link, way, &ears).await?;
-    let asked = ask(&carrier, (name::INITIALIZE, &initialize(core, offer)?), true).await?;
-    let answered: InitializeResult = serde_json::from_str(asked.get()).map_err(|error| {
-        Error::server_fault(format!("the server's answer to {} is invalid: {error}", name::INITIALIZE))
-    })?;
-    let revision = agree(offer, &answered.protocol_version).map_err(|disagreement| {
-        Error::new(Kind::Incompatible, Delivery::Rejected, disagreement.to_string())
-            .offering(vec![answered.protocol_version.clone()])
-            .hint("update the older of the two")
-    })?;
-    carrier.agreed(revision);
-    ears.open(revision);
-    notify(&carrier, name::INITIALIZED, None).await?;
+    let agreed = agree_on(core, &carrier, &ears, offer).await;
+    let (revision, answered) = match agreed {
+        Ok(agreed) => agreed,
+        Err(error) => {
+            carrier.close().await;
+            return Err(error);
+        }
+    };
     let session = Arc::new(Session {
         carrier,
         revision,
@@ -85,9 +82,50 @@ pub(super) async fn handshake(core: &Core, way: Way, offer: Revision) -> Result<
     let _ = session.task.set(answer::spawn(&session));
     session.carrier.listen();
     if let Some(level) = core.log_level.filter(|_| session.discovered.capabilities.logging.is_some()) {
-        session.set_level(level).await;
+        // A server that does not answer this is none that cannot be used.
+        let set = timeout(core.limits.probe_time, session.set_level(level)).await;
+        if set.is_err() {
+            tracing::warn!(server = %core.name, "the server does not answer {}", name::SET_LEVEL);
+        }
     }
     Ok(session)
+}
+
+/// The handshake itself: the revision that both sides speak from now on, and what the server said.
+async fn agree_on(
+    core: &Core,
+    carrier: &Carrier,
+    ears: &Ears,
+    offer: Revision,
+) -> Result<(Revision, InitializeResult), Error> {
+    let params = initialize(core, offer)?;
+    let asked = tokio::select! {
+        biased;
+        asked = ask(carrier, (name::INITIALIZE, &params), true) => asked?,
+        () = answer::until_open(carrier, ears) => return Err(Error::server_fault("the session has ended")),
+    };
+    let answered: InitializeResult = serde_json::from_str(asked.get()).map_err(|error| {
+        Error::server_fault(format!("the server's answer to {} is invalid: {error}", name::INITIALIZE))
+    })?;
+    let revision = agree(offer, &answered.protocol_version).map_err(|disagreement| {
+        Error::new(Kind::Incompatible, Delivery::Rejected, disagreement.to_string())
+            .offering(vec![answered.protocol_version.clone()])
+            .hint("update the older of the two")
+    })?;
+    carrier.agreed(revision);
+    ears.open(revision);
+    notify(carrier, name::INITIALIZED, None).await.map_err(|error| refused_open(core, error))?;
+    Ok((revision, answered))
+}
+
+/// A server that answered the handshake is there: that it refuses what follows is no evidence of another era.
+fn refused_open(core: &Core, error: Error) -> Error {
+    if error.http_status().is_none() || core.evidence(&error).verdict() == Verdict::None {
+        return error;
+    }
+    let why =
+        format!("the server answered the handshake and refused {}: {}", name::INITIALIZED, error.cause());
+    Error::server_fault(why).delivered(Delivery::Rejected)
 }
 
 /// What this client says about itself in a handshake.

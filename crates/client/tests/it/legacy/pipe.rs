@@ -330,19 +330,34 @@ async fn a_question_that_the_server_takes_back_gets_no_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn before_the_handshake_is_answered_only_a_ping_is() {
-    let (pipe, mut peer) = session(NEWEST, |asked| {
-        (asked["method"] == "initialize").then(|| {
-            Some(vec![
-                json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+    // The server answers the handshake once it knows that somebody is there.
+    let mut handshake = None;
+    let (pipe, mut peer) = session(NEWEST, move |asked| match asked["method"].as_str() {
+        Some("initialize") => {
+            handshake = Some(asked.clone());
+            Some(Some(vec![
                 json!({"jsonrpc": "2.0", "id": 2, "method": "roots/list"}),
-                result(asked, described(NEWEST)),
-            ])
-        })
+                json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+            ]))
+        }
+        None if asked["id"] == 1 => Some(Some(vec![result(handshake.as_ref().unwrap(), described(NEWEST))])),
+        _ => None,
     });
     let _client = connect(people(legacy()), pipe).await;
     let answers = peer.wait("response", 2).await;
-    assert_eq!(answers[0]["result"], json!({}));
-    assert_eq!(answers[1]["error"]["code"], -32600, "{}", answers[1]);
+    assert_eq!(answers[0]["error"]["code"], -32600, "{}", answers[0]);
+    assert_eq!(answers[1]["result"], json!({}));
+    peer.wait("notifications/initialized", 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_no_log_level_costs_a_moment() {
+    let (pipe, _peer) =
+        session(NEWEST, |asked| (asked["method"] == "logging/setLevel").then(|| Some(vec![])));
+    let started = Instant::now();
+    let client = connect(legacy().log_level(LoggingLevel::Info), pipe).await;
+    assert_eq!(started.elapsed(), Duration::from_secs(2));
+    client.call("f", &()).await.unwrap();
 }
 
 fn changed(list: &str) -> Value {
