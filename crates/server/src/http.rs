@@ -9,7 +9,7 @@
 //! Where to look next: `service.rs` is the way of one request, `checks.rs` whom it is for, `serve.rs` the
 //! listener. What a header must say is `switchboard_protocol::http::classify`.
 
-mod answer;
+pub(crate) mod answer;
 mod body;
 mod checks;
 mod collect;
@@ -21,6 +21,8 @@ use crate::server::Server;
 pub use self::body::Body;
 use self::checks::Allowed;
 pub use self::service::HttpService;
+#[cfg(feature = "legacy")]
+pub(crate) use self::stream::KeepAlive;
 
 /// How a server is reached over HTTP. Made by [`Server::http`].
 #[derive(Clone, Debug)]
@@ -30,12 +32,21 @@ pub struct Http {
     pub(crate) allowed: Allowed,
     pub(crate) path: Option<String>,
     pub(crate) single_replica: bool,
+    #[cfg(feature = "legacy")]
+    pub(crate) public_url: Option<String>,
 }
 
 impl Server {
     /// The server over HTTP.
     pub fn http(&self) -> Http {
-        Http { server: self.clone(), allowed: Allowed::default(), path: None, single_replica: false }
+        Http {
+            server: self.clone(),
+            allowed: Allowed::default(),
+            path: None,
+            single_replica: false,
+            #[cfg(feature = "legacy")]
+            public_url: None,
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn reply(reply: Reply, id: &RequestId) -> Response<Body> {
 }
 
 /// One JSON-RPC message.
-fn json(status: StatusCode, message: impl Into<Bytes>) -> Response<Body> {
+pub(crate) fn json(status: StatusCode, message: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Body::full(message));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON);
@@ -62,7 +62,7 @@ pub(super) fn no_body(error: CollectError, limit: usize) -> Response<Body> {
 
 /// Everything is taken; a second later it may not be.
 #[cold]
-pub(super) fn busy(what: &str) -> Response<Body> {
+pub(crate) fn busy(what: &str) -> Response<Body> {
     let error = ProtocolError::internal(format!("The server is busy: too many {what}; try again later"));
     let mut response = refusal(&Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error));
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -70,7 +70,7 @@ pub(super) fn busy(what: &str) -> Response<Body> {
 }
 
 /// A notification was taken.
-pub(super) fn accepted() -> Response<Body> {
+pub(crate) fn accepted() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::ACCEPTED;
     response
@@ -88,7 +88,12 @@ pub(super) fn not_here(path: &str) -> Response<Body> {
 
 /// An event stream, which nobody on the way may hold back.
 pub(super) fn events(stream: EventStream) -> Response<Body> {
-    let mut response = Response::new(Body::stream(stream));
+    event_stream(Body::stream(stream))
+}
+
+/// The same, whatever the stream says.
+pub(crate) fn event_stream(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(switchboard_sse::MEDIA_TYPE));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));

@@ -25,6 +25,8 @@ enum Kind {
     Empty,
     Full(Bytes),
     Stream(Box<EventStream>),
+    #[cfg(feature = "legacy")]
+    Legacy(Box<crate::legacy::http::Stream>),
 }
 
 impl fmt::Debug for Body {
@@ -33,6 +35,8 @@ impl fmt::Debug for Body {
             Kind::Empty => "Body::empty",
             Kind::Full(_) => "Body::full",
             Kind::Stream(_) => "Body::stream",
+            #[cfg(feature = "legacy")]
+            Kind::Legacy(_) => "Body::legacy",
         })
     }
 }
@@ -51,6 +55,11 @@ impl Body {
 
     pub(crate) fn stream(stream: EventStream) -> Self {
         Self { kind: Kind::Stream(Box::new(stream)) }
+    }
+
+    #[cfg(feature = "legacy")]
+    pub(crate) fn legacy(stream: crate::legacy::http::Stream) -> Self {
+        Self { kind: Kind::Legacy(Box::new(stream)) }
     }
 }
 
@@ -71,6 +80,8 @@ impl http_body::Body for Body {
                 Some(bytes).filter(|bytes| !bytes.is_empty())
             }
             Kind::Stream(stream) => std::task::ready!(stream.poll_chunk(cx)),
+            #[cfg(feature = "legacy")]
+            Kind::Legacy(stream) => std::task::ready!(stream.poll_chunk(cx)),
         };
         Poll::Ready(data.map(|data| Ok(Frame::data(data))))
     }
@@ -84,6 +95,8 @@ impl http_body::Body for Body {
             Kind::Empty => SizeHint::with_exact(0),
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Stream(_) => SizeHint::default(),
+            #[cfg(feature = "legacy")]
+            Kind::Legacy(_) => SizeHint::default(),
         }
     }
 }

@@ -14,7 +14,7 @@ use http::header::EXPECT;
 use http::request::Parts;
 use http::{Request, Response};
 use switchboard_protocol::ProtocolError;
-use switchboard_protocol::http::classify::{self, Claim, Post, Refusal};
+use switchboard_protocol::http::classify::{self, Claim, Post};
 use tokio::sync::watch;
 
 use super::body::Body;
@@ -42,6 +42,11 @@ struct Inner {
     path: Option<String>,
     exchanges: Slots,
     closing: watch::Sender<bool>,
+    #[cfg(feature = "legacy")]
+    legacy: Option<crate::legacy::http::Legacy>,
+    /// No modern request is served.
+    #[cfg(feature = "legacy")]
+    is_legacy: bool,
 }
 
 impl fmt::Debug for HttpService {
@@ -73,12 +78,19 @@ where
 impl HttpService {
     pub(super) fn new(http: Http) -> Self {
         let limits = http.server.limits();
+        let closing = watch::Sender::new(false);
+        #[cfg(feature = "legacy")]
+        let legacy = crate::legacy::http::Legacy::new(&http, closing.clone());
         let inner = Inner {
             exchanges: Slots::new(limits.concurrent_exchanges),
             server: http.server,
             allowed: http.allowed,
             path: http.path,
-            closing: watch::Sender::new(false),
+            closing,
+            #[cfg(feature = "legacy")]
+            is_legacy: legacy.as_ref().is_some_and(crate::legacy::http::Legacy::is_all),
+            #[cfg(feature = "legacy")]
+            legacy,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -105,6 +117,9 @@ enum Step {
     Answer(Response<Body>),
     Run(Exchange),
     Listen(ListenRequest),
+    /// A message of the legacy era.
+    #[cfg(feature = "legacy")]
+    Legacy(Parts),
 }
 
 async fn respond<B>(inner: &Inner, request: Request<B>) -> Response<Body>
@@ -112,8 +127,16 @@ where
     B: http_body::Body,
 {
     let (parts, body) = request.into_parts();
+    #[cfg_attr(not(feature = "legacy"), expect(unused_mut, reason = "set for the legacy era"))]
+    let mut is_legacy = false;
     if let Some(refused) = inner.refuse(&parts) {
+        #[cfg(not(feature = "legacy"))]
         return refused;
+        #[cfg(feature = "legacy")]
+        match inner.reconsider(&parts, refused) {
+            Ok(()) => is_legacy = true,
+            Err(answer) => return *answer,
+        }
     }
     let limits = inner.server.limits();
     if body.size_hint().lower() > limits.body_bytes as u64 {
@@ -129,17 +152,19 @@ where
         Ok(body) => body,
         Err(error) => return answer::no_body(error, limits.body_bytes),
     };
-    match inner.start(parts, &body) {
+    match inner.start(parts, &body, is_legacy) {
         Step::Answer(response) => response,
         Step::Run(exchange) => inner.run(exchange, slot).await,
         Step::Listen(request) => inner.listen(request),
+        #[cfg(feature = "legacy")]
+        Step::Legacy(parts) => inner.legacy(parts, &body, slot).await,
     }
 }
 
 impl Inner {
     /// What the head alone says against a request.
     fn refuse(&self, parts: &Parts) -> Option<Response<Body>> {
-        if let Some(path) = self.path.as_deref().filter(|path| *path != parts.uri.path()) {
+        if let Some(path) = self.path.as_deref().filter(|path| !is_at(path, parts.uri.path())) {
             return Some(answer::not_here(path));
         }
         let checked =
@@ -147,17 +172,61 @@ impl Inner {
         checked.err().map(|refusal| answer::refusal(&refusal))
     }
 
-    fn start(&self, parts: Parts, body: &Bytes) -> Step {
-        let call = match decode(parts, body) {
-            Ok(Some(call)) => call,
-            Ok(None) => return Step::Answer(answer::accepted()),
-            Err(refusal) => return Step::Answer(answer::refusal(&refusal)),
-        };
+    /// The headers say how to read the body in one pass. Whatever is unusual about either is read again by
+    /// `explain`, which knows in which order to complain.
+    fn start(&self, mut parts: Parts, body: &Bytes, is_legacy: bool) -> Step {
+        #[cfg(feature = "legacy")]
+        if is_legacy || self.is_legacy {
+            return Step::Legacy(parts);
+        }
+        let _ = is_legacy;
+        let Some(claim) = Claim::read(&parts.headers) else { return self.start_unclaimed(parts, body) };
+        let extensions = std::mem::take(&mut parts.extensions);
+        match Call::decode_as(claim.method, body, extensions) {
+            Ok(mut call) if claim.holds(call.method, call.meta.revision, call.name()) => {
+                drop(claim);
+                call.extensions.insert(parts);
+                self.dispatch(call)
+            }
+            Ok(_) => explain(&parts, body, None),
+            Err(fault) => explain(&parts, body, Some(fault)),
+        }
+    }
+
+    #[cold]
+    fn start_unclaimed(&self, parts: Parts, body: &Bytes) -> Step {
+        #[cfg(feature = "legacy")]
+        if self.legacy.as_ref().is_some_and(|legacy| legacy.takes(&parts, body)) {
+            return Step::Legacy(parts);
+        }
+        explain(&parts, body, None)
+    }
+
+    fn dispatch(&self, call: Call) -> Step {
         let id = call.id.clone();
         match self.server.dispatch(call) {
             Dispatch::Ready(reply) => Step::Answer(answer::reply(reply, &id)),
             Dispatch::Running(exchange) => Step::Run(exchange),
             Dispatch::Listen(request) => Step::Listen(request),
+        }
+    }
+
+    /// Whether a request that is refused by its head is one of the legacy era, of which the body is to be
+    /// read.
+    #[cfg(feature = "legacy")]
+    #[cold]
+    fn reconsider(&self, parts: &Parts, refused: Response<Body>) -> Result<(), Box<Response<Body>>> {
+        let Some(legacy) = &self.legacy else { return Err(Box::new(refused)) };
+        self.allowed.check(parts).map_err(|refusal| Box::new(answer::refusal(&refusal)))?;
+        legacy.head(parts, self.path.as_deref(), refused)
+    }
+
+    #[cfg(feature = "legacy")]
+    async fn legacy(&self, parts: Parts, body: &Bytes, slot: Slot) -> Response<Body> {
+        let received = crate::legacy::http::Received { parts, body, slot, slots: &self.exchanges };
+        match &self.legacy {
+            Some(legacy) => Box::pin(legacy.post(received, self.path.as_deref())).await,
+            None => answer::accepted(),
         }
     }
 
@@ -194,34 +263,26 @@ impl Inner {
     }
 }
 
-/// Decodes a body whose head is in order: a call, or a notification (`None`).
-///
-/// The headers say how to read the body in one pass. Whatever is unusual about either is read again by
-/// `classify`, which knows in which order to complain.
-fn decode(mut parts: Parts, body: &Bytes) -> Result<Option<Call>, Refusal> {
-    let extensions = std::mem::take(&mut parts.extensions);
-    let Some(claim) = Claim::read(&parts.headers) else { return explain(&parts, body, None) };
-    match Call::decode_as(claim.method, body, extensions) {
-        Ok(mut call) if claim.holds(call.method, call.meta.revision, call.name()) => {
-            drop(claim);
-            call.extensions.insert(parts);
-            Ok(Some(call))
-        }
-        Ok(_) => explain(&parts, body, None),
-        Err(fault) => explain(&parts, body, Some(fault)),
-    }
+/// Whether a path is the endpoint: with a slash behind it and without, since a redirect from one to the other
+/// loses the body or the credentials with many clients.
+fn is_at(endpoint: &str, path: &str) -> bool {
+    let unslashed = |path: &str| path.strip_suffix('/').unwrap_or(path).len();
+    endpoint == path || endpoint[..unslashed(endpoint)] == path[..unslashed(path)]
 }
 
+/// What is wrong with a message whose head is in order; nothing, where it is a notification.
 #[cold]
-fn explain(parts: &Parts, body: &Bytes, fault: Option<call::Refusal>) -> Result<Option<Call>, Refusal> {
-    let id = match classify::classify(&parts.headers, body)? {
-        Post::Notification(_) => return Ok(None),
-        Post::Request(frame) => frame.id,
+fn explain(parts: &Parts, body: &Bytes, fault: Option<call::Refusal>) -> Step {
+    let id = match classify::classify(&parts.headers, body) {
+        Ok(Post::Notification(_)) => return Step::Answer(answer::accepted()),
+        Ok(Post::Request(frame)) => frame.id,
+        Err(refusal) => return Step::Answer(answer::refusal(&refusal)),
     };
     // The headers are in order and so is the envelope: what is left are the parameters.
     let fault = fault.unwrap_or_else(|| call::Refusal {
         id: Some(id),
         error: ProtocolError::header_mismatch("Header mismatch: the headers do not describe the body"),
     });
-    Err(Refusal { status: fault.http_status(), id: fault.id, error: fault.error })
+    let refusal = classify::Refusal { status: fault.http_status(), id: fault.id, error: fault.error };
+    Step::Answer(answer::refusal(&refusal))
 }

@@ -34,7 +34,8 @@ enum Source {
     Ended,
 }
 
-struct KeepAlive {
+/// Comments that keep a connection alive.
+pub(crate) struct KeepAlive {
     interval: Duration,
     timer: Option<Pin<Box<Sleep>>>,
 }
@@ -100,17 +101,17 @@ impl Source {
 }
 
 impl KeepAlive {
-    fn new(interval: Duration) -> Self {
+    pub(crate) fn new(interval: Duration) -> Self {
         Self { interval, timer: None }
     }
 
     /// Ready once the stream was silent for the interval.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let interval = self.interval;
         self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(interval))).as_mut().poll(cx)
     }
 
-    fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         if let Some(timer) = &mut self.timer {
             let now = Instant::now();
             timer.as_mut().reset(now.checked_add(self.interval).unwrap_or(now));

@@ -191,6 +191,7 @@ async fn what_is_refused_is_refused_with_the_right_status_code_and_id() {
     }
 }
 
+#[cfg(not(feature = "legacy"))]
 #[tokio::test]
 async fn a_legacy_handshake_is_told_what_is_spoken_here() {
     let body = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"1999-01-01","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#;

@@ -54,9 +54,10 @@ impl Budget {
         ended.push_back(Arc::downgrade(log));
     }
 
-    /// Makes streams that have ended forget, until there is room. To be called without the lock of a log.
-    pub(super) fn make_room(&self) {
-        while self.is_over() {
+    /// Makes streams that have ended forget, until there is room for so much. To be called without the lock
+    /// of a log.
+    pub(super) fn make_room(&self, bytes: usize) {
+        while self.used.load(Ordering::Relaxed).saturating_add(bytes) > self.limit {
             let oldest = self.ended.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some(oldest) = oldest else { return };
             if let Some(log) = oldest.upgrade() {

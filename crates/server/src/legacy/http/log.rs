@@ -85,6 +85,7 @@ pub(super) enum Next {
 
 impl Log {
     pub(super) fn new(stream: u64, budget: &Arc<Budget>) -> Arc<Self> {
+        budget.make_room(BASE_BYTES);
         budget.charge(BASE_BYTES);
         let state = State {
             kept: VecDeque::new(),
@@ -123,7 +124,7 @@ impl Log {
 
     /// Says something. A stream that has ended says nothing.
     pub(super) fn push(&self, message: Bytes) {
-        self.budget.make_room();
+        self.budget.make_room(message.len());
         self.update(|state| {
             if state.ended {
                 return;
@@ -161,9 +162,23 @@ impl Log {
 
     /// Keeps nothing but what a reader that is there has not got yet.
     pub(super) fn forget(&self) {
+        self.update(|state| {
+            if !std::mem::replace(&mut state.forgotten, true) {
+                self.budget.release(BASE_BYTES);
+            }
+            state.drop_front(&self.budget, |state| !state.is_read || state.first < state.next);
+            state.wake_writer();
+        });
+    }
+
+    /// Ready once it was made to forget.
+    pub(super) fn poll_forgotten(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
-        state.forgotten = true;
-        state.drop_front(&self.budget, |state| !state.is_read || state.first < state.next);
+        if state.forgotten {
+            return Poll::Ready(());
+        }
+        state.writing = Some(cx.waker().clone());
+        Poll::Pending
     }
 
     /// Takes the stream up after the event with this number, or after the last one that was read; whoever
@@ -188,8 +203,9 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        let bytes = self.lock().bytes;
-        self.budget.release(BASE_BYTES + bytes);
+        let state = self.lock();
+        let base = if state.forgotten { 0 } else { BASE_BYTES };
+        self.budget.release(base + state.bytes);
     }
 }
 

@@ -154,8 +154,15 @@ impl Legacy {
                 Ok(Frame::Notification(notification)) => live.session().handle_notification(&notification),
                 Ok(Frame::Response(response)) => unasked |= !live.session().handle_response(response),
                 Ok(Frame::Request(request)) => {
-                    let slot = || first.take().or_else(|| slots.take());
-                    self.one_of_many(&live, request, (message, &extensions), &mut outcome, slot);
+                    let id = request.id.clone();
+                    let what = (message, extensions.clone());
+                    match legacy::dispatch(&self.server, live.session(), request, what) {
+                        Step::Ready(reply) => outcome.replies.push(reply.into()),
+                        Step::Running(exchange) => match first.take().or_else(|| slots.take()) {
+                            Some(slot) => outcome.work.add(exchange, slot),
+                            None => outcome.replies.push(sse::busy(&id).into()),
+                        },
+                    }
                 }
             }
         }
@@ -166,25 +173,6 @@ impl Legacy {
         };
         live.settle();
         Ok(answer)
-    }
-
-    fn one_of_many(
-        &self,
-        live: &Arc<Live>,
-        request: RequestFrame<'_>,
-        (message, extensions): (&Bytes, &Extensions),
-        outcome: &mut Outcome,
-        slot: impl FnOnce() -> Option<Slot>,
-    ) {
-        let id = request.id.clone();
-        let step = legacy::dispatch(&self.server, live.session(), request, (message, extensions.clone()));
-        match step {
-            Step::Ready(reply) => outcome.replies.push(reply.into()),
-            Step::Running(exchange) => match slot() {
-                Some(slot) => outcome.work.add(exchange, slot),
-                None => outcome.replies.push(sse::busy(&id).into()),
-            },
-        }
     }
 
     /// Answers with what is there after the first look at what runs, or with an event stream, while the

@@ -88,6 +88,7 @@ impl Place {
         tokio::select! {
             () = &mut over => {}
             () = tokio::time::sleep(keep) => {}
+            () = std::future::poll_fn(|cx| log.poll_forgotten(cx)) => {}
         }
         live.remove_stream(&log);
     }
