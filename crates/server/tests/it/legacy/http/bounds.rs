@@ -1,0 +1,107 @@
+//! Clients that want much and never come back.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_protocol::Revision;
+use switchboard_server::{Eras, Limits, SessionLimits};
+
+use super::client::{Client, Events, call};
+use super::desk::server;
+
+fn limits(sessions: SessionLimits) -> Limits {
+    Limits { sessions, ..Limits::default() }
+}
+
+fn level() -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": {"level": "debug"}})
+}
+
+#[tokio::test]
+async fn sessions_that_are_left_alone_cost_no_more_than_the_limit() {
+    let sessions = SessionLimits { kept: 50, ..SessionLimits::default() };
+    let (server, _, _) = server(Eras::ALL, limits(sessions));
+    let service = server.http().into_service();
+    let mut clients = Vec::new();
+    for count in 0..2_000 {
+        let client = Client::open(&service, Revision::NEWEST_LEGACY).await;
+        match count % 3 {
+            0 => assert_eq!(client.send(&level()).await.status, 200),
+            1 => drop(client.listen(None).await),
+            _ => {}
+        }
+        clients.push(client);
+    }
+    // What nothing is kept of is served for as long as its id is good; of the others the last ones are.
+    let status = async |client: &Client| client.send(&call(2, "fast")).await.status;
+    assert_eq!(status(&clients[2]).await, 200);
+    assert_eq!(
+        status(&clients[1_000]).await,
+        200,
+        "remembered as ended no longer, and served as it was opened"
+    );
+    assert_eq!(status(&clients[1_900]).await, 404);
+    assert_eq!(status(&clients[1_999]).await, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_not_used_loses_what_was_kept_and_ends() {
+    let sessions = SessionLimits { idle: Duration::from_secs(60), ..SessionLimits::default() };
+    let (server, _, _) = server(Eras::ALL, limits(sessions));
+    let service = server.http().into_service();
+    let client = Client::open(&service, Revision::NEWEST_LEGACY).await;
+    let other = Client::open(&service, Revision::NEWEST_LEGACY).await;
+    assert_eq!(client.send(&level()).await.status, 200);
+    for _ in 0..3 {
+        tokio::time::advance(Duration::from_secs(50)).await;
+        assert_eq!(client.send(&call(1, "fast")).await.status, 200);
+    }
+    tokio::time::advance(Duration::from_secs(61)).await;
+    assert_eq!(client.send(&call(1, "fast")).await.status, 404);
+    assert_eq!(other.send(&call(1, "fast")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_flood_of_streams_takes_the_places_that_there_are() {
+    let (server, _, _) = server(Eras::ALL, Limits { listen_streams: 3, ..Limits::default() });
+    let service = server.http().into_service();
+    let client = Client::open(&service, Revision::NEWEST_LEGACY).await;
+    let mut open: Vec<Events> = Vec::new();
+    for count in 0..50 {
+        let response = client.get(None).await;
+        if count < 3 {
+            open.push(Events::new(response));
+        } else {
+            assert_eq!(
+                (response.status().as_u16(), response.headers()["retry-after"].to_str().unwrap()),
+                (503, "1")
+            );
+        }
+    }
+    // Each took the place of the one before it.
+    open.pop();
+    for mut events in open.drain(..) {
+        assert_eq!(events.rest().await.len(), 0);
+    }
+    assert_eq!(client.get(None).await.status(), 200);
+}
+
+#[tokio::test]
+async fn what_is_kept_to_be_said_again_is_bounded_over_all_sessions() {
+    let sessions = SessionLimits { replay_bytes: 16 * 1024, ..SessionLimits::default() };
+    let (server, desk, mut seen) = server(Eras::ALL, limits(sessions));
+    let service = server.http().into_service();
+    let mut first = None;
+    for _ in 0..100 {
+        let client = Client::open(&service, Revision::NEWEST_LEGACY).await;
+        let mut events = client.ask(&call(1, "report")).await;
+        let (one, _) = events.next().await.unwrap();
+        drop(events);
+        desk.gate.add_permits(3);
+        assert_eq!((seen.recv().await, seen.recv().await), (Some("entered"), Some("left")));
+        first.get_or_insert((client.clone(), one.clone()));
+        assert_eq!(client.listen(Some(&one.id)).await.rest().await.len(), 3);
+    }
+    let (client, one) = first.unwrap();
+    assert_eq!(client.get(Some(&one.id)).await.status(), 400, "later ones took its place");
+}
