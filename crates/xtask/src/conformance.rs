@@ -10,7 +10,7 @@ mod server;
 mod suite;
 mod table;
 mod verdict;
-mod workers;
+pub(crate) mod workers;
 
 use std::collections::BTreeMap;
 use std::fs;

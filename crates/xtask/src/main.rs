@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask ci`, `tidy`, `conformance` and `bench`.
+//! The project's own chores: `cargo xtask ci`, `tidy`, `conformance`, `interop` and `bench`.
 //!
 //! One subcommand is one file, with its arguments and a `run`. Nothing here is published, and nothing here uses
 //! the libraries: the chores must run when the libraries do not compile. Look next at `ci`, which calls the rest.
@@ -9,6 +9,7 @@ mod bench;
 mod ci;
 mod conformance;
 mod finding;
+mod interop;
 mod process;
 mod sunset;
 mod tidy;
@@ -34,6 +35,8 @@ enum Command {
     Ci(ci::Args),
     /// Drive our server and client with the official conformance suite.
     Conformance(conformance::Args),
+    /// Play with the official SDKs and with real servers.
+    Interop(interop::Args),
     /// Check dependency walls, budgets and habits.
     Tidy(tidy::Args),
 }
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Ci(args) => ci::run(&args),
         Command::Conformance(args) => conformance::run(&args),
+        Command::Interop(args) => interop::run(&args),
         Command::Tidy(args) => tidy::run(&args),
     };
     match outcome {

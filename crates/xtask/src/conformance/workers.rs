@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 
 /// Runs `work` on every item, at most `workers` at a time, and `done` on this thread for each result.
-pub(super) fn run<T: Sync, R: Send>(
+pub(crate) fn run<T: Sync, R: Send>(
     workers: usize,
     items: &[T],
     work: impl Fn(&T) -> R + Sync,
