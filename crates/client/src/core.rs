@@ -192,8 +192,13 @@ impl Core {
 
     pub(crate) fn common_revision(&self, refusal: &ProtocolError, error: &Error) -> Result<Revision, Error> {
         let Some(supported) = refusal.supported_versions() else { return Err(error.clone()) };
-        Revision::newest_common(supported.iter().map(String::as_str))
-            .ok_or_else(|| self.no_common_revision(supported).at(&self.name))
+        Revision::newest_common(supported.iter().map(String::as_str)).ok_or_else(|| {
+            let none = self.no_common_revision(supported).made_from(refusal.clone()).at(&self.name);
+            match error.http_status() {
+                Some(status) => none.status(status, error.retry_after()),
+                None => none,
+            }
+        })
     }
 
     /// One exchange.

@@ -181,6 +181,11 @@ impl Error {
         self.with(|inner| inner.offered = offered)
     }
 
+    /// Keeps the JSON-RPC error that it was made from, as the evidence that it is.
+    pub(crate) fn made_from(self, refusal: ProtocolError) -> Self {
+        self.with(|inner| inner.protocol = Some(refusal))
+    }
+
     pub(crate) fn requiring(self, required: ClientCapabilities) -> Self {
         self.with(|inner| inner.required = Some(required))
     }

@@ -1,6 +1,8 @@
 //! The story in the revisions with a handshake, and what must never lead there.
 
 mod differences;
+mod downgrade;
+mod middle;
 
 use switchboard_client::{Era, Revision};
 use switchboard_conformance::story;
