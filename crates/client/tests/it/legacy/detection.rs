@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use switchboard_client::{ChildCommand, Client, Delivery, Era, EraVerdict, Error, Limits, Revision};
 use switchboard_testkit::scripted_http::{Reply, ScriptedHttp};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::http::handshake;
-use super::peer::{DATES, NEWEST, described, error, peer, result, session};
+use super::peer::{DATES, NEWEST, described, error, pass, peer, result, session};
 use crate::support::{answer, builder, discovered, page, text_result, tool};
 
 fn revision(date: &str) -> Revision {
@@ -522,6 +522,6 @@ async fn a_client_that_is_dropped_while_it_connects_leaves_nothing_behind() {
     let gone: Result<Result<Client, Error>, _> = connecting.await;
     assert!(gone.is_err());
     // The pipe ends, which the server sees.
-    sleep(Duration::from_secs(60)).await;
+    pass(60).await;
     assert_eq!(peer.methods(), ["server/discover", "initialize"]);
 }

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_testkit::{dated, wire};
 use switchboard_transport::Pipe;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 pub(super) const NEWEST: &str = "2025-11-25";
 
@@ -116,6 +118,11 @@ fn check(date: &str, line: &str, asked: &HashMap<String, String>) {
             dated::check_message(date, line.as_bytes(), method.unwrap_or_default());
         }
     }
+}
+
+/// Lets so many seconds pass on a clock that stands still until everybody waits.
+pub(super) async fn pass(seconds: u64) {
+    tokio::time::sleep_until(Instant::now() + Duration::from_secs(seconds)).await;
 }
 
 pub(super) fn result(request: &Value, result: Value) -> Value {

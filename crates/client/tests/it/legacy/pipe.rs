@@ -9,9 +9,9 @@ use switchboard_client::{
     Change, Client, ClientBuilder, CompletionContext, CompletionReference, CreateMessageResult, ElicitReply,
     Era, Limits, LoggingLevel, OneOrMany, Pipe, Refused, Role, Root, SamplingContent, SubscriptionFilter,
 };
-use tokio::time::{Instant, advance, sleep};
+use tokio::time::Instant;
 
-use super::peer::{DATES, NEWEST, Peer, described, error, result, session};
+use super::peer::{DATES, NEWEST, Peer, described, error, pass, result, session};
 use crate::support::builder;
 
 fn legacy() -> ClientBuilder {
@@ -249,7 +249,7 @@ async fn a_refusal_by_a_person_is_told_to_the_server_and_the_call_goes_on() {
 /// A person who takes this long.
 fn slow(builder: ClientBuilder, seconds: u64) -> ClientBuilder {
     builder.on_elicit(move |_| async move {
-        sleep(Duration::from_secs(seconds)).await;
+        pass(seconds).await;
         ElicitReply::Decline
     })
 }
@@ -270,7 +270,7 @@ async fn no_clock_runs_while_a_person_is_asked() {
             async move { client.call("f", &()).timeout(Duration::from_secs(5)).await }
         });
         peer.wait("response", 1).await;
-        sleep(Duration::from_secs(work)).await;
+        pass(work).await;
         let asked = peer.all("tools/call").remove(0);
         peer.say(result(&asked, json!({"content": []})));
         let outcome = calling.await.unwrap();
@@ -291,7 +291,7 @@ async fn questions_wait_in_order_within_bounds_and_pings_do_not_wait() {
     let started = Instant::now();
     peer.ask(json!(0), "elicitation/create", form());
     // So that it is being asked.
-    sleep(Duration::from_secs(1)).await;
+    pass(1).await;
     for id in 1..6 {
         peer.ask(json!(id), "elicitation/create", form());
     }
@@ -318,12 +318,12 @@ async fn a_question_that_the_server_takes_back_gets_no_answer() {
     }
     // The id of one that waits: an answer would be taken for the answer to the first.
     peer.ask(json!(3), "elicitation/create", form());
-    sleep(Duration::from_secs(1)).await;
+    pass(1).await;
     for id in [1, 2] {
         peer.say(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     }
     peer.wait("response", 1).await;
-    sleep(Duration::from_secs(60)).await;
+    pass(60).await;
     let ids: Vec<_> = peer.all("response").iter().map(|answer| answer["id"].clone()).collect();
     assert_eq!(ids, [3]);
 }
@@ -401,7 +401,7 @@ async fn changes_are_a_local_stream_with_subscriptions_underneath() {
     drop(changes);
     let left = peer.wait("resources/unsubscribe", 1).await;
     assert_eq!(left[0]["params"], json!({"uri": "x://1"}));
-    sleep(Duration::from_secs(1)).await;
+    pass(1).await;
     assert_eq!(peer.all("resources/unsubscribe").len(), 1);
 }
 
@@ -574,7 +574,6 @@ async fn a_call_that_nobody_waits_for_is_cancelled_by_a_notification() {
     calling.abort();
     let cancelled = peer.wait("notifications/cancelled", 1).await.remove(0);
     assert_eq!(cancelled["params"]["requestId"], call["id"]);
-    advance(Duration::from_secs(1)).await;
     client.close().await;
     assert!(client.call("f", &()).await.unwrap_err().is_cancelled());
 }

@@ -1,4 +1,4 @@
-//! `open`, `cancel`, `server`, `@` (seconds), `written` and `closed` act; `event`, `sent`,
+//! `open`, `cancel`, `server`, `send`, `legacy`, `modern`, `@` (seconds), `written` and `closed` act; `event`, `sent`,
 //! `pending`, `counters`, `noise` and `refused` expect. An event that nobody expected is a failure.
 
 use std::time::{Duration, Instant};
@@ -19,7 +19,17 @@ struct Player {
 
 #[test]
 fn the_client_plays_its_transcripts() {
-    each_transcript("client", |name, text| {
+    play("client");
+}
+
+#[cfg(feature = "legacy")]
+#[test]
+fn the_client_plays_its_transcripts_of_sessions() {
+    play("legacy");
+}
+
+fn play(folder: &str) {
+    each_transcript(folder, |name, text| {
         let now = beginning();
         let session = ClientSession::new(ClientLimits::default());
         let mut player = Player { session, start: now, now, ids: Vec::new() };
@@ -61,6 +71,19 @@ impl Player {
             "written" => self.session.handle_transmitted(rest.parse().unwrap()),
             "drain" => self.session.handle_transmitted(self.session.unsent()),
             "closed" => self.session.handle_closed(),
+            #[cfg(feature = "legacy")]
+            "legacy" => self.session.enter_legacy(rest == "batches"),
+            #[cfg(feature = "legacy")]
+            "modern" => self.session.leave_legacy(),
+            #[cfg(feature = "legacy")]
+            "send" => {
+                let message = rest.as_bytes().to_vec();
+                let sent = self.session.send(|out| {
+                    out.extend_from_slice(&message);
+                    Ok(())
+                });
+                assert!(sent.is_ok(), "{place}");
+            }
             _ => self.expect(place, verb, rest),
         }
     }
@@ -107,6 +130,7 @@ impl Player {
                     opening.total = Some(Duration::from_secs(seconds.parse().unwrap()))
                 }
                 _ => match word {
+                    "unannounced" => opening.unannounced = true,
                     "progress" => opening.progress = true,
                     "log" => opening.log = true,
                     "listen" => opening.listen = true,
