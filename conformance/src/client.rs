@@ -3,48 +3,97 @@
 //! Every scenario connects, lists and calls through the public API alone; what the suite checks (headers, metadata,
 //! rounds, tools that are left out) is the library's doing.
 
+#[cfg(feature = "legacy")]
+mod legacy;
+
 use std::error::Error;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use switchboard_client::{Client, ClientBuilder, ElicitReply, Refused};
-use switchboard_protocol::model::content::Role;
+use switchboard_client::{
+    Client, ClientBuilder, ElicitForm, ElicitReply, PrimitiveSchema, Refused, Revision,
+};
+use switchboard_protocol::model::content::{ContentBlock, Role};
 use switchboard_protocol::model::roots::Root;
 use switchboard_protocol::model::sampling::{CreateMessage, CreateMessageResult, OneOrMany, SamplingContent};
 use switchboard_protocol::model::tool::Tool;
 
 type Done = Result<(), Box<dyn Error>>;
 
-/// Plays one scenario against the mock server at `url`; `context` is the scenario's data, as JSON.
+/// What the suite says when it starts the client.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario<'a> {
+    /// What is to be done.
+    pub name: &'a str,
+    /// The mock server.
+    pub url: &'a str,
+    /// The revision that the scenario is played in.
+    pub revision: Option<Revision>,
+    /// The scenario's data, as JSON.
+    pub context: Option<&'a str>,
+}
+
+/// Plays one scenario.
 ///
 /// # Errors
 /// When a request fails, or the server is not what the scenario promises.
-pub async fn run(scenario: &str, url: &str, context: Option<&str>) -> Done {
-    match scenario {
-        "tools_call" => tools_call(&connect(url).await?).await,
-        "request-metadata" => request_metadata(&connect(url).await?).await,
-        "sep-2322-client-request-state" => input_rounds(&connect(url).await?).await,
-        "http-standard-headers" => standard_headers(&connect(url).await?).await,
-        "http-custom-headers" => custom_headers(&connect(url).await?, context).await,
-        "http-invalid-tool-headers" => invalid_tools(&connect(url).await?).await,
-        "json-schema-ref-no-deref" => list_tools(&connect(url).await?).await,
-        "json-schema-2020-12-preservation" => preserve_schema(&connect(url).await?).await,
-        other => Err(format!("the scenario {other} is not played here; see client::run").into()),
+pub async fn run(scenario: Scenario<'_>) -> Done {
+    let client = connect(&scenario).await?;
+    let done = play(&client, &scenario).await;
+    client.close().await;
+    done
+}
+
+async fn play(client: &Client, scenario: &Scenario<'_>) -> Done {
+    match scenario.name {
+        "tools_call" => tools_call(client).await,
+        "request-metadata" => request_metadata(client).await,
+        "sep-2322-client-request-state" => input_rounds(client).await,
+        "http-standard-headers" => standard_headers(client).await,
+        "http-custom-headers" => custom_headers(client, scenario.context).await,
+        "http-invalid-tool-headers" => invalid_tools(client).await,
+        "json-schema-ref-no-deref" => list_tools(client).await,
+        "json-schema-2020-12-preservation" => preserve_schema(client).await,
+        other => elsewhere(other, client).await,
     }
 }
 
-async fn connect(url: &str) -> Result<Client, switchboard_client::Error> {
-    able().http(url).await
+#[cfg(feature = "legacy")]
+async fn elsewhere(scenario: &str, client: &Client) -> Done {
+    legacy::run(scenario, client).await.unwrap_or_else(|| unknown(scenario))
+}
+
+#[cfg(not(feature = "legacy"))]
+async fn elsewhere(scenario: &str, _client: &Client) -> Done {
+    unknown(scenario)
+}
+
+fn unknown(scenario: &str) -> Done {
+    Err(format!("the scenario {scenario} is not played here; see client::play").into())
+}
+
+async fn connect(scenario: &Scenario<'_>) -> Result<Client, switchboard_client::Error> {
+    let client = able();
+    #[cfg(feature = "legacy")]
+    let client = client.era(legacy::era(scenario.revision));
+    client.http(scenario.url).await
 }
 
 /// A client that can answer every question, so that every capability is declared.
 fn able() -> ClientBuilder {
     Client::builder()
         .info("switchboard-conformance", env!("CARGO_PKG_VERSION"))
-        .on_elicit(|_| async { ElicitReply::Accept(json!({"confirmed": true})) })
+        .on_elicit(|form| async move { ElicitReply::Accept(Value::Object(agree(&form))) })
         .on_sampling(|asked| async move { sampled(&asked) })
         .on_roots(|| async { vec![Root { uri: "file:///workspace".into(), ..Root::default() }] })
+}
+
+/// Says yes where that is asked, and leaves the rest as it is filled in beforehand.
+fn agree(form: &ElicitForm) -> Map<String, Value> {
+    let fields = form.requested_schema.properties.0.iter();
+    let asked = fields.filter(|(_, field)| matches!(field, PrimitiveSchema::Boolean { default: None, .. }));
+    asked.map(|(name, _)| (name.clone(), Value::Bool(true))).collect()
 }
 
 fn sampled(asked: &CreateMessage) -> Result<CreateMessageResult, Refused> {
@@ -60,8 +109,20 @@ fn sampled(asked: &CreateMessage) -> Result<CreateMessageResult, Refused> {
 
 async fn tools_call(client: &Client) -> Done {
     find(&client.tools().await?, "add_numbers")?;
-    client.call("add_numbers", &json!({"a": 5, "b": 3})).await?;
-    Ok(())
+    call_for(client, "add_numbers", &json!({"a": 5, "b": 3}), "The sum of 5 and 3 is 8").await
+}
+
+/// Calls a tool, whose answer begins like this.
+async fn call_for(client: &Client, tool: &str, arguments: &Value, expected: &str) -> Done {
+    let result = client.call(tool, arguments).await?;
+    let text = result.content.iter().find_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    match text {
+        Some(text) if text.starts_with(expected) && !result.is_error() => Ok(()),
+        other => Err(format!("{tool} answered {other:?}, not {expected:?}").into()),
+    }
 }
 
 async fn request_metadata(client: &Client) -> Done {

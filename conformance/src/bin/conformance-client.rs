@@ -10,6 +10,9 @@
 use std::error::Error;
 use std::process::ExitCode;
 
+use switchboard_client::Revision;
+use switchboard_conformance::client::Scenario;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     match run().await {
@@ -23,8 +26,15 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let usage = "usage: MCP_CONFORMANCE_SCENARIO=NAME conformance-client URL";
-    let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").map_err(|_| usage)?;
+    let name = std::env::var("MCP_CONFORMANCE_SCENARIO").map_err(|_| usage)?;
     let url = std::env::args().skip(1).last().ok_or(usage)?;
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").ok();
-    switchboard_conformance::client::run(&scenario, &url, context.as_deref()).await
+    let date = std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").ok();
+    let scenario = Scenario {
+        name: &name,
+        url: &url,
+        revision: date.as_deref().and_then(Revision::from_date),
+        context: context.as_deref(),
+    };
+    switchboard_conformance::client::run(scenario).await
 }

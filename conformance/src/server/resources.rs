@@ -1,4 +1,4 @@
-//! Resources: a text, a picture, and a family behind a template.
+//! Resources: a text, a picture, one to be watched, and a family behind a template.
 
 use std::time::Duration;
 
@@ -24,6 +24,12 @@ pub(super) fn expose(builder: Builder<()>) -> Builder<()> {
                 .name("static-binary")
                 .describe("A picture that never changes")
                 .mime("image/png"),
+        )
+        .resource(
+            Resource::new("test://watched-resource", async || "This resource can be watched.")
+                .name("watched-resource")
+                .describe("A text that one can subscribe to")
+                .mime("text/plain"),
         )
         .resource(
             Resource::template("test://template/{id}/data", data)

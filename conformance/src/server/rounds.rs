@@ -67,13 +67,13 @@ async fn prompt(Elicited(UserContext { context }): Elicited<UserContext>) -> Str
     format!("Use the following context: {context}")
 }
 
-fn ask_model(text: &str, max_tokens: u64) -> Questions {
+pub(super) fn ask_model(text: &str, max_tokens: u64) -> Questions {
     let content = OneOrMany::One(SamplingContent::text(text));
     let message = SamplingMessage { role: Role::User, content, meta: None };
     Questions::sampling(CreateMessage { messages: vec![message], max_tokens, ..CreateMessage::default() })
 }
 
-fn said(answer: &CreateMessageResult) -> String {
+pub(super) fn said(answer: &CreateMessageResult) -> String {
     let blocks = match &answer.content {
         OneOrMany::One(block) => std::slice::from_ref(block),
         OneOrMany::Many(blocks) => blocks,

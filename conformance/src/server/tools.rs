@@ -16,6 +16,9 @@ use super::{PNG, WAV};
 /// The pause between two things that a tool says.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Longer than one connection carries an event stream where a client can take it up again, shorter than two do.
+const LONG: Duration = Duration::from_millis(1_300);
+
 /// The first tool takes no arguments: some scenarios call whatever is listed first.
 pub(super) fn expose(builder: Builder<()>) -> Builder<()> {
     builder
@@ -31,6 +34,11 @@ pub(super) fn expose(builder: Builder<()>) -> Builder<()> {
         .tool(Tool::new("test_error_handling", failing).describe("Fails, always"))
         .tool(Tool::new("test_tool_with_progress", progress).describe("Reports progress three times"))
         .tool(Tool::new("test_logging_tool", logging).describe("Logs three messages"))
+        .tool(Tool::new("test_tool_with_logging", logging).describe("Logs three messages"))
+        .tool(
+            Tool::new("test_reconnection", outlast)
+                .describe("Says that it begins, and answers later than an event stream lasts"),
+        )
         .tool(
             Tool::new("json_schema_2020_12_tool", schema_tool)
                 .describe("Tool with JSON Schema 2020-12 features")
@@ -92,6 +100,12 @@ async fn logging(ctx: Ctx) -> &'static str {
     }
     ctx.log(LoggingLevel::Info, "Tool execution completed").await;
     "Messages were logged"
+}
+
+async fn outlast(ctx: Ctx) -> &'static str {
+    ctx.log(LoggingLevel::Info, "Reconnection test started").await;
+    tokio::time::sleep(LONG).await;
+    "Reconnection test completed"
 }
 
 async fn schema_tool(Args(given): Args<Map<String, Value>>) -> String {
