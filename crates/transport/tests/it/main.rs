@@ -9,6 +9,8 @@ mod data;
 mod framing;
 #[cfg(unix)]
 mod hosts;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod lines;
 mod pipe;
 #[cfg(unix)]

@@ -12,13 +12,13 @@ use switchboard_transport::{
 use tokio::io::AsyncWriteExt;
 
 /// The server's end, played by hand.
-struct Peer {
+pub(crate) struct Peer {
     pipe: Pipe,
     lines: Lines,
 }
 
 impl Peer {
-    async fn hear(&mut self) -> Value {
+    pub(crate) async fn hear(&mut self) -> Value {
         loop {
             if let Some(line) = self.lines.next_line().unwrap() {
                 return serde_json::from_slice(&line).unwrap();
@@ -27,25 +27,29 @@ impl Peer {
         }
     }
 
-    async fn say(&mut self, message: &Value) {
+    pub(crate) async fn say(&mut self, message: &Value) {
         self.pipe.writer.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }
 
-    async fn answer(&mut self, id: i64) {
+    pub(crate) async fn answer(&mut self, id: i64) {
         self.say(&json!({"jsonrpc": "2.0", "id": id, "result": {"id": id}})).await;
     }
 }
 
-fn connect(options: PipeOptions) -> (PipeClient, Peer) {
+pub(crate) fn connect(options: PipeOptions) -> (PipeClient, Peer) {
     let (here, there) = Pipe::in_memory(4096);
     (PipeClient::new(here, options), Peer { pipe: there, lines: Lines::new(1 << 20) })
 }
 
-async fn try_open(client: &PipeClient, opening: Opening, params: &Value) -> Result<PipeExchange, OpenError> {
+pub(crate) async fn try_open(
+    client: &PipeClient,
+    opening: Opening,
+    params: &Value,
+) -> Result<PipeExchange, OpenError> {
     client.open(opening, |id, out| encode_request(out, id, "x/call", params)).await
 }
 
-async fn open(client: &PipeClient) -> PipeExchange {
+pub(crate) async fn open(client: &PipeClient) -> PipeExchange {
     try_open(client, Opening { progress: true, ..Opening::default() }, &json!({})).await.unwrap()
 }
 
