@@ -128,7 +128,9 @@ impl HttpLink {
                     url = self.redirected(&url, &response)?;
                 }
                 status if status.is_redirection() => {
-                    return Err(refused_redirect(&response, "it changes the method"));
+                    let why =
+                        if method == Method::POST { "it changes the method" } else { "only 307 and 308 are" };
+                    return Err(refused_redirect(&response, why));
                 }
                 _ => return Ok(response),
             }

@@ -9,11 +9,11 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use reqwest::Response;
-use serde_json::value::RawValue;
 use switchboard_protocol::frame::Frame;
 use switchboard_sse::DEFAULT_EVENT_NAME;
 use tokio::time::sleep;
 
+use super::batch::split;
 use super::id;
 use super::way::Way;
 use crate::backoff::Backoff;
@@ -209,23 +209,11 @@ fn is_response(message: &[u8]) -> bool {
     matches!(Frame::decode(message), Ok(Frame::Response(_)))
 }
 
-/// The messages in what came in one piece; several only where the revision has batches. What is no batch is
-/// one message, or whoever reads it says why not.
-pub(super) fn split(piece: Bytes, batches: bool) -> VecDeque<Bytes> {
-    let is_batch = batches && piece.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-    if is_batch && let Ok(messages) = serde_json::from_slice::<Vec<&RawValue>>(&piece) {
-        return messages.iter().map(|message| piece.slice_ref(message.get().as_bytes())).collect();
-    }
-    VecDeque::from([piece])
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use bytes::Bytes;
-
-    use super::{Cursor, IDLE_RESUMPTIONS, SHORTEST_POLL, split};
+    use super::{Cursor, IDLE_RESUMPTIONS, SHORTEST_POLL};
 
     #[test]
     fn a_stream_is_not_taken_up_again_at_once_nor_with_nothing_new_for_ever() {
@@ -248,20 +236,5 @@ mod tests {
         cursor.fresh = true;
         cursor.wait().unwrap();
         assert!(cursor.wait().is_ok());
-    }
-
-    #[test]
-    fn several_messages_come_in_one_piece_only_where_there_are_batches() {
-        let check = |piece: &'static str, batches, expected: &[&str]| {
-            let messages = split(Bytes::from_static(piece.as_bytes()), batches);
-            let messages: Vec<_> = messages.iter().map(|message| String::from_utf8_lossy(message)).collect();
-            assert_eq!(messages, expected, "{piece} {batches}");
-        };
-        check(r#" [{"a":1}, {"b":[2]}] "#, true, &[r#"{"a":1}"#, r#"{"b":[2]}"#]);
-        check("[]", true, &[]);
-        check("[[{}]]", true, &["[{}]"]);
-        for (piece, batches) in [("[{}]", false), ("[{}", true), ("{}", true), ("nonsense", true)] {
-            check(piece, batches, &[piece]);
-        }
     }
 }

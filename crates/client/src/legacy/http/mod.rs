@@ -3,12 +3,13 @@
 //! `streamable` is Streamable HTTP, `sse` the HTTP+SSE of before it. Both send messages along a `way`, which
 //! knows what goes on every request of the session. What comes back for one request is an `answer`, which
 //! takes a broken stream up again where it was; `standing` is the stream that belongs to no request.
-//! `exchange` sorts messages, `id` holds what the server gave to be sent back, `endpoint` resolves where an
+//! `exchange` sorts messages, `batch` takes several out of one array, `id` holds what the server gave to be sent back, `endpoint` resolves where an
 //! HTTP+SSE server wants its messages, `cancel` tells the server that nobody waits any more.
 //!
 //! Redirects, TLS and the host's headers are those of [`crate::http`].
 
 mod answer;
+mod batch;
 mod cancel;
 mod endpoint;
 mod exchange;

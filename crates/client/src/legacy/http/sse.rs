@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::answer::split;
+use super::batch::split;
 use super::cancel::{Cancellations, Guard};
 use super::exchange::{encode, hear, outcome, progress};
 use super::way::Way;

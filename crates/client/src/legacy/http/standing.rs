@@ -12,7 +12,8 @@ use switchboard_sse::DEFAULT_EVENT_NAME;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
 
-use super::answer::{LONGEST_RETRY, split};
+use super::answer::LONGEST_RETRY;
+use super::batch::split;
 use super::exchange::hear;
 use super::id;
 use super::streamable::Shared;
