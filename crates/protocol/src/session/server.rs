@@ -111,7 +111,11 @@ impl ServerSession {
                 self.complained = false;
                 match frame {
                     Frame::Request(request) => self.handle_request(request),
-                    Frame::Notification(notification) => self.handle_notification(notification),
+                    #[cfg(feature = "legacy")]
+                    Frame::Notification(notification) if self.terms.take(&notification) => {
+                        Incoming::InSession(InSession::Notification(notification))
+                    }
+                    Frame::Notification(notification) => self.handle_notification(&notification),
                     #[cfg(feature = "legacy")]
                     Frame::Response(response) if self.terms.is_open() => {
                         Incoming::InSession(InSession::Response(response))
@@ -179,17 +183,13 @@ impl ServerSession {
     }
 
     /// Odd cancellations are ignored: the client may be late, and nobody waits for an answer.
-    fn handle_notification<'a>(&mut self, notification: NotificationFrame<'a>) -> Incoming<'a> {
+    fn handle_notification(&mut self, notification: &NotificationFrame<'_>) -> Incoming<'static> {
         if notification.method == name::CANCELLED
             && let Some(params) = notification.params
             && let Ok(cancelled) = serde_json::from_str::<Cancelled>(params.get())
             && self.open.remove(&cancelled.request_id)
         {
             return Incoming::Cancel(cancelled.request_id);
-        }
-        #[cfg(feature = "legacy")]
-        if self.terms.is_open() && notification.method != name::CANCELLED {
-            return Incoming::InSession(InSession::Notification(notification));
         }
         self.counters.notifications += 1;
         Incoming::Nothing

@@ -9,6 +9,8 @@ mod catalog;
 mod decode;
 mod endpoint;
 mod http;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod linger;
 mod listen;
 mod origin;
