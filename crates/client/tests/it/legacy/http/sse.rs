@@ -204,6 +204,9 @@ async fn a_flood_on_the_stream_does_not_keep_an_answer_away() {
         live.event(&json!({"jsonrpc": "2.0", "id": id, "method": "x/unknown"}));
         live.event(&json!({"jsonrpc": "2.0", "id": format!("nobody-{id}"), "result": {}}));
     }
-    server.then("tools/call", Reply::elsewhere(&live, &response(&text("done"))));
-    check_done(call(&client).await);
+    let progress = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":\
+                    {\"progressToken\":$id,\"progress\":1}}\n\n";
+    let flood = format!("{}data: {}\n\n", progress.repeat(2_000), super::done());
+    server.then("tools/call", Reply::http(202, "", "").and_on(&live, flood));
+    check_done(client.call("f", &json!({})).on_progress(|_| {}).await);
 }
