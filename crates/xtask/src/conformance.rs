@@ -5,6 +5,7 @@
 //! not look at is tested in the crates. Look next at `pass`, for what is run, and at `verdict`, for what is red.
 
 mod expectations;
+mod legacy;
 mod pass;
 mod server;
 mod suite;
@@ -54,6 +55,9 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         }
         let runner = suite.speaking(pass.schema_of, folder);
         let runner = if pass.place.newest.is_some() { runner.forced() } else { runner };
+        if let (true, Some(newest)) = (args.is_complete(), pass.place.newest) {
+            negotiate(&fixtures, pass, newest, &mut table);
+        }
         run_servers(&runner, &fixtures, pass, &mut table);
         run_clients(&runner, &fixtures, pass, &mut table);
     }
@@ -121,6 +125,16 @@ fn complete<'a>(
         add("required-list", &|| suite.required(date));
     }
     Ok(())
+}
+
+/// Whoever offers the revision of the scenarios is answered with the newest that the server has.
+fn negotiate<'a>(fixtures: &Fixtures, pass: &Pass<'a>, newest: &str, table: &mut Table<'a>) {
+    let start = Instant::now();
+    let url = fixtures.server_url(Some(newest)).map_err(anyhow::Error::msg);
+    let agreed = url.and_then(|url| legacy::negotiate(&url, pass.place.revision, newest));
+    let problems = agreed.err().map(|error| format!("{error:#}")).into_iter().collect();
+    let judged = (Verdict::of_problems(problems), start.elapsed());
+    table.add(&Row::new(pass.place, "server", "(handshake)", judged));
 }
 
 fn run_servers<'a>(runner: &Runner<'_>, fixtures: &Fixtures, pass: &Pass<'a>, table: &mut Table<'a>) {
