@@ -56,9 +56,11 @@ pub(crate) fn outcome(cell: &Cell) -> Outcome {
     }
     match (handshake, newest) {
         (Some(asked), Some(newest)) => Outcome::Told(asked.min(newest)),
-        // Nothing is at the address of HTTP+SSE that would know its own revisions.
-        _ if cell.place == Place::Sse => Outcome::Refused(vec![]),
-        _ => Outcome::Refused(vec![Revision::LATEST.date()]),
+        // A modern server has nothing at the address of HTTP+SSE that could name revisions.
+        (_, None) if cell.place == Place::Sse => Outcome::Absent,
+        (Some(asked), None) => Outcome::Refused(vec![asked.date(), Revision::LATEST.date()]),
+        // Not each server says in an error which revisions it speaks: only handshakes were made for that.
+        (None, _) => Outcome::Refused(vec![Revision::LATEST.date()]),
     }
 }
 

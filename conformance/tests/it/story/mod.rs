@@ -55,8 +55,10 @@ pub(crate) struct Cell {
 pub(crate) enum Outcome {
     /// The whole story is told in this revision.
     Told(Revision),
-    /// There is no connection, and the error has all of these words.
+    /// There is no connection, since no revision is common, and the error has all of these words.
     Refused(Vec<&'static str>),
+    /// There is nothing at this place.
+    Absent,
 }
 
 impl fmt::Display for Cell {
@@ -143,17 +145,21 @@ async fn tell(cell: Cell, at: Arc<Mutex<&'static str>>) -> Result<Option<Transcr
         (Outcome::Told(revision), Err(error)) => {
             return Err(format!("both sides speak {revision}, and yet: {error}"));
         }
-        (Outcome::Refused(_), Ok(stage)) => {
+        (_, Ok(stage)) => {
             return Err(format!("connected in {}, which is impossible", stage.client.revision()));
         }
         (Outcome::Refused(words), Err(error)) => {
             let text = error.to_string();
             let lacking: Vec<_> = words.into_iter().filter(|word| !text.contains(word)).collect();
-            if !lacking.is_empty() {
-                return Err(format!("the error does not say {lacking:?}: {text}"));
+            if !lacking.is_empty() || !error.is_incompatible() {
+                return Err(format!(
+                    "the error does not say {lacking:?}, or not that it is about that: {text}"
+                ));
             }
             None
         }
+        (Outcome::Absent, Err(error)) if error.http_status() == Some(404) => None,
+        (Outcome::Absent, Err(error)) => return Err(format!("not the error of an empty place: {error}")),
     };
     *at.lock().unwrap() = "end";
     theatre.end().await;

@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use switchboard_protocol::era::legacy::name::INITIALIZE;
 use switchboard_protocol::era::{Evidence, Verdict};
+use switchboard_protocol::error::ErrorCode;
 use switchboard_protocol::{Era as Family, Method, Revision};
 use tokio::time::{Instant, sleep};
 
@@ -203,6 +204,7 @@ impl<'a> Detection<'a> {
                 Ok(())
             }
             Err(error) => {
+                let error = no_session(error, newest);
                 self.tried.failed(step, &error);
                 Err(error)
             }
@@ -366,6 +368,35 @@ fn legacy_among(error: &Error) -> Option<Revision> {
     let named = error.protocol_error().and_then(|refusal| refusal.supported_versions());
     let offered = error.offered_revisions().iter();
     named.iter().flatten().chain(offered).filter_map(|date| Revision::legacy(date)).max()
+}
+
+/// A server that refuses a handshake with its revisions has none of those that were offered.
+fn no_session(error: Error, newest: Revision) -> Error {
+    let Some((refusal, offered)) = error
+        .protocol_error()
+        .filter(|refusal| refusal.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION)
+        .and_then(|refusal| Some((refusal.clone(), refusal.supported_versions()?)))
+    else {
+        return error;
+    };
+    let ours: Vec<_> = Revision::LEGACY
+        .iter()
+        .filter(|revision| **revision <= newest)
+        .map(|revision| revision.date())
+        .collect();
+    let why = format!(
+        "the server opens no session: it offers {}, this client speaks {}",
+        crate::error::excerpt(&offered.join(", ")),
+        ours.join(", ")
+    );
+    let none = Error::new(Kind::Incompatible, Delivery::Rejected, why)
+        .hint("let this client speak more revisions (Era::Auto)")
+        .offering(offered)
+        .made_from(refusal);
+    match error.http_status() {
+        Some(status) => none.status(status, error.retry_after()),
+        None => none,
+    }
 }
 
 /// Whether the server described itself, with no revision in common. Of what says nothing about the era, only
