@@ -4,7 +4,8 @@
 //! `server.http()` gives the options; [`Http::into_service`] makes a tower service that mounts in hyper,
 //! axum or anything else that speaks `http`, and `bind` (feature `serve`) an HTTP server of our own.
 //! An answer is JSON; at the first notification the half-run exchange moves into the body of an event
-//! stream. There is no task and no channel: a client that leaves drops the handler.
+//! stream. There is no task and no channel: a client that leaves drops the handler. What a session of the
+//! legacy era asks is recognised and served by `legacy/http`.
 //!
 //! Where to look next: `service.rs` is the way of one request, `checks.rs` whom it is for, `serve.rs` the
 //! listener. What a header must say is `switchboard_protocol::http::classify`.
@@ -69,8 +70,9 @@ impl Http {
         self
     }
 
-    /// Serves this path only. By default a service serves any path that it is mounted under, and a bound
-    /// listener serves `/mcp`.
+    /// Serves this path only, with a slash behind it or without, and `sse` and `message` beside it. By
+    /// default a service serves any path that it is mounted under, and knows those two by the last segment;
+    /// a bound listener serves `/mcp`.
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self

@@ -40,7 +40,7 @@ pub struct Limits {
     /// Items on one page of a list. Default 1 000.
     pub page_size: usize,
     /// `subscriptions/listen` streams of one server that are open at the same time, over all its
-    /// transports. Default 1 024.
+    /// transports, and whatever else a client listens to without a request. Default 1 024.
     pub listen_streams: usize,
     /// Resource URIs that one `subscriptions/listen` may name; what is beyond is not granted. Default 1 024.
     pub listen_uris: usize,

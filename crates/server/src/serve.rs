@@ -94,8 +94,9 @@ async fn listen(address: impl ToSocketAddrs + fmt::Debug) -> Result<TcpListener,
 }
 
 impl Http {
-    /// Listens on an address and serves there, under `/mcp` unless [`Http::path`] says otherwise. Port 0
-    /// takes a free one; [`Serving::local_addr`] tells which.
+    /// Listens on an address and serves there, under `/mcp` unless [`Http::path`] says otherwise, and for
+    /// clients of the first revision's HTTP+SSE under `/sse` and `/message` beside it. Port 0 takes a free
+    /// one; [`Serving::local_addr`] tells which.
     ///
     /// ```
     /// use switchboard_server::{Server, Tool};
@@ -200,6 +201,9 @@ impl Serving {
         }
         // Nobody but us aborts it, and it does not panic.
         let _ = (&mut self.task).await;
+        // As above: a handler that never waits is left behind.
+        #[cfg(feature = "legacy")]
+        let _ = timeout(DROP_TIME, self.service.end_sessions()).await;
         self.server.lingering().ended().await;
     }
 }

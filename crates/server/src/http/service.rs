@@ -106,9 +106,18 @@ impl HttpService {
     }
 
     /// Ends every open subscription with its result, and each later one right after its
-    /// acknowledgement: the first step of a graceful shutdown, before connections are drained.
+    /// acknowledgement, and the streams of sessions that belong to no request: the first step of a graceful
+    /// shutdown, before connections are drained.
     pub fn end_subscriptions(&self) {
         self.inner.closing.send_replace(true);
+    }
+
+    /// Drops what sessions still run without a connection, once connections are drained.
+    #[cfg(feature = "legacy")]
+    pub(crate) async fn end_sessions(&self) {
+        if let Some(legacy) = &self.inner.legacy {
+            legacy.end().await;
+        }
     }
 }
 

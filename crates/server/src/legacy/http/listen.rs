@@ -50,7 +50,7 @@ impl Legacy {
     /// Opens a stream of HTTP+SSE.
     pub(super) fn open(&self, parts: &Parts) -> Response<Body> {
         let Some(slot) = self.server.listens().take() else { return modern::busy("open streams") };
-        match self.peers.open(Core::caller(&parts.extensions), self.closing()) {
+        match self.peers.open(Core::caller(&parts.extensions), (self.closing(), self.limits().read_timeout)) {
             Ok((reading, id)) => {
                 let address = route::address(&parts.uri, self.public_url.as_deref(), &id);
                 answer::events(Stream::peer(reading.from(address), slot, self.limits()))

@@ -68,7 +68,7 @@ pub(crate) struct Legacy {
     public_url: Option<String>,
     /// True once the service ends its streams.
     closing: watch::Sender<bool>,
-    /// Dropped with the service, which ends what runs.
+    /// Heard by what runs: it changes, or is dropped, with the end of the service.
     service: watch::Sender<()>,
 }
 
@@ -106,6 +106,12 @@ impl Legacy {
     /// Whether nothing but this era is served.
     pub(crate) fn is_all(&self) -> bool {
         !self.has_modern()
+    }
+
+    /// Ends what runs without a connection, and waits for its end.
+    pub(crate) async fn end(&self) {
+        self.service.send_replace(());
+        self.service.closed().await;
     }
 
     fn has_modern(&self) -> bool {

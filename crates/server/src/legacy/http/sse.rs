@@ -5,8 +5,12 @@
 //! that does not read stops its handlers, and one that leaves drops them.
 
 use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
+
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use switchboard_protocol::era::legacy::Features;
@@ -14,6 +18,7 @@ use switchboard_protocol::era::legacy::name::{INITIALIZE, PING};
 use switchboard_protocol::frame::{Frame, RequestFrame};
 use switchboard_protocol::{ProtocolError, RequestId, frame};
 use switchboard_sse::EventRef;
+use tokio::time::Sleep;
 
 use super::stream::{Closing, put};
 use super::work::Work;
@@ -56,7 +61,7 @@ impl Peers {
     pub(super) fn open(
         self: &Arc<Self>,
         caller: Option<&str>,
-        closing: Closing,
+        (closing, patience): (Closing, Duration),
     ) -> Result<(Reading, String), getrandom::Error> {
         let mut key = [0; 16];
         getrandom::fill(&mut key)?;
@@ -67,8 +72,16 @@ impl Peers {
         });
         self.lock().insert(key, Arc::clone(&peer));
         let peers = Arc::clone(self);
-        let reading =
-            Reading { key, peer, peers, work: Work::default(), address: None, closing, ends: false };
+        let reading = Reading {
+            key,
+            peer,
+            peers,
+            work: Work::default(),
+            address: None,
+            closing,
+            patience: Some(Box::pin(tokio::time::sleep(patience))),
+            ends: false,
+        };
         Ok((reading, format!("{:032x}", u128::from_be_bytes(key))))
     }
 
@@ -198,6 +211,8 @@ pub(super) struct Reading {
     /// Where the client sends to, until it was told.
     address: Option<String>,
     closing: Closing,
+    /// When a client that has not begun a session is left.
+    patience: Option<Pin<Box<Sleep>>>,
     /// The service ends: nothing new is begun.
     ends: bool,
 }
@@ -216,7 +231,7 @@ impl Reading {
             put(out, &EventRef { event: Some("endpoint"), data, ..EventRef::default() });
             return Poll::Ready(Some(()));
         }
-        self.ends = self.ends || self.closing.as_mut().poll(cx).is_ready();
+        self.ends = self.ends || self.closing.as_mut().poll(cx).is_ready() || self.is_out_of_patience(cx);
         loop {
             match self.poll_message(cx) {
                 Poll::Ready(Some(message)) => {
@@ -231,6 +246,13 @@ impl Reading {
                 Poll::Pending => return Poll::Pending,
             }
         }
+    }
+
+    fn is_out_of_patience(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.peer.session.get().is_some() {
+            self.patience = None;
+        }
+        self.patience.as_mut().is_some_and(|patience| patience.as_mut().poll(cx).is_ready())
     }
 
     /// `Ready(None)` if something happened that says nothing.

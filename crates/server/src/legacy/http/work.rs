@@ -55,42 +55,53 @@ impl Stream for Running {
     }
 }
 
-/// Where work goes on after its POST was answered with an event stream.
+/// Where work goes on after its POST was answered with an event stream. Dropping it ends the stream and
+/// what is kept of it.
 pub(super) struct Place {
     pub(super) log: Arc<Log>,
     pub(super) live: Arc<Live>,
-    /// Closed with the service.
+    /// Changes with the end of the service.
     pub(super) service: watch::Receiver<()>,
     /// How long what was said is kept.
     pub(super) keep: Duration,
 }
 
 impl Place {
-    /// Writes what is said into the log, whether anybody reads it or not, until all is said, or the session
-    /// or the service ends.
-    pub(super) async fn run(self, mut work: Work) {
-        let Self { log, live, mut service, keep } = self;
+    /// Writes what is said into the log, whether anybody reads it or not, until all is said, and keeps it
+    /// for a while; less if the session or the service ends.
+    pub(super) async fn run(mut self, mut work: Work) {
+        let live = Arc::clone(&self.live);
+        let mut service = self.service.clone();
         let over = async {
             tokio::select! {
                 () = live.ended() => {}
-                // An error means that the service is gone; nothing is ever sent.
+                // An error means that the service is gone, which is its end as well.
                 _ = service.changed() => {}
             }
         };
-        tokio::pin!(over);
         tokio::select! {
             biased;
-            () = &mut over => {}
-            () = write(&mut work, &log) => {}
+            () = over => {}
+            () = self.finish(&mut work) => {}
         }
-        drop(work);
-        log.end();
+    }
+
+    async fn finish(&mut self, work: &mut Work) {
+        write(work, &self.log).await;
+        // What ran gives its place back before the wait.
+        *work = Work::default();
+        self.log.end();
         tokio::select! {
-            () = &mut over => {}
-            () = tokio::time::sleep(keep) => {}
-            () = std::future::poll_fn(|cx| log.poll_forgotten(cx)) => {}
+            () = tokio::time::sleep(self.keep) => {}
+            () = std::future::poll_fn(|cx| self.log.poll_forgotten(cx)) => {}
         }
-        live.remove_stream(&log);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.log.end();
+        self.live.remove_stream(&self.log);
     }
 }
 

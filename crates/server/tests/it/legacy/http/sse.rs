@@ -160,6 +160,17 @@ async fn a_client_that_does_not_read_is_not_read_from() {
     assert_eq!(peer.ask(&call(0, "fast")).await["id"], 0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_client_that_begins_no_session_is_left() {
+    let service = service(Limits::default());
+    let (mut idle, mut busy) = (Peer::open(&service, "/sse").await, Peer::open(&service, "/sse").await);
+    busy.shake_hands(Revision::NEWEST_LEGACY).await;
+    assert_eq!(idle.events.event().await, None);
+    assert_eq!(idle.send(&initialize(Revision::NEWEST_LEGACY)).await, 404);
+    tokio::time::sleep(Limits::default().read_timeout * 2).await;
+    assert_eq!(busy.ask(&call(1, "fast")).await["id"], 1);
+}
+
 #[tokio::test]
 async fn streams_are_counted_and_end_with_the_service() {
     let (server, _, _) = server(Eras::ALL, Limits { listen_streams: 2, ..Limits::default() });

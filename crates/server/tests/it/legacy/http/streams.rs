@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use switchboard_protocol::Revision;
 use switchboard_protocol::era::legacy::Features;
 use switchboard_server::{Eras, HttpService, Limits, Server};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use super::client::{Client, call, notice};
 use super::desk::{Desk, Seen, server};
@@ -299,4 +301,25 @@ async fn a_silent_stream_is_kept_alive() {
         let chunk = http_body_util::BodyExt::frame(&mut body).await.unwrap().unwrap().into_data().unwrap();
         assert_eq!(&chunk[..], b": \n\n");
     }
+}
+
+#[tokio::test]
+async fn a_shutdown_drops_what_runs_without_a_connection() {
+    let mut house = house(Limits::default());
+    let serving = house.server.http().bind("127.0.0.1:0").await.unwrap();
+    let mut connection = TcpStream::connect(serving.local_addr()).await.unwrap();
+    // Both are of one server, and so of the same keys.
+    let client = Client::open(&house.service, Revision::NEWEST_LEGACY).await;
+    let body = call(1, "wait").to_string();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nmcp-session-id: {}\r\n\
+         content-length: {}\r\n\r\n",
+        client.session,
+        body.len()
+    );
+    connection.write_all((head + &body).as_bytes()).await.unwrap();
+    assert_eq!(house.seen.recv().await, Some("entered"));
+    drop(connection);
+    tokio::time::timeout(Duration::from_secs(60), serving.shutdown(Duration::from_secs(120))).await.unwrap();
+    assert_eq!(house.seen.try_recv(), Ok("left"));
 }
