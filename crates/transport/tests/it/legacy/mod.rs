@@ -34,7 +34,13 @@ async fn what_the_server_says_of_its_own_accord_goes_to_the_sink_in_order() {
     assert_eq!(*heard.lock().unwrap(), ["ping 1", "x/changed None"]);
 
     let reply = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
-    client.send(PATIENCE, |out| Ok(out.extend_from_slice(reply))).await.unwrap();
+    client
+        .send(PATIENCE, |out| {
+            out.extend_from_slice(reply);
+            Ok(())
+        })
+        .await
+        .unwrap();
     assert_eq!(peer.hear().await, json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
 
     // No handshake was made after all.
