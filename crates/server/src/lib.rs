@@ -3,7 +3,8 @@
 //! A handler is a plain async function; its parameters are extractors ([`Args`], [`State`], [`Ctx`], …) and
 //! its output is text, [`Json`], content, or a `Result` of those. [`Tool`], [`Resource`] and [`Prompt`] say
 //! what is exposed; [`Server::builder`] checks all of it at once. There is no macro, no session and no task
-//! a call.
+//! a call. Clients of every revision of the protocol are served, unless `Builder::eras` says otherwise; a
+//! handler cannot tell.
 //!
 //! ```
 //! use schemars::JsonSchema;

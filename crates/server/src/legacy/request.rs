@@ -109,10 +109,11 @@ fn subscribe(
     if ends || session.subscribe(uri) {
         return Ok(());
     }
-    let most = server.limits().listen_uris;
+    let limits = server.limits();
     Err(ProtocolError::internal(format!(
-        "The session is subscribed to {most} resources, which is the limit of this server: unsubscribe from \
-         one first"
+        "The session cannot be subscribed to more: the limits of this server are {} resources and {} bytes of \
+         URIs; unsubscribe from one first",
+        limits.listen_uris, limits.line_bytes
     )))
 }
 

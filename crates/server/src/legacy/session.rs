@@ -146,11 +146,11 @@ impl Session {
         state.level != LoggingLevel::Info || state.watch.has_resources()
     }
 
-    /// Tells of changes of this resource from now on. Says whether there was room for it, among
-    /// [`Limits::listen_uris`](crate::Limits::listen_uris).
+    /// Tells of changes of this resource from now on. Says whether there was room for it: there may be as
+    /// many as a modern subscription may name, in one message of the largest size.
     pub(crate) fn subscribe(&self, uri: &str) -> bool {
-        let most = self.server.limits().listen_uris;
-        self.lock().watch.add(uri, (&**self.server.bus(), most))
+        let limits = self.server.limits();
+        self.lock().watch.add(uri, &**self.server.bus(), (limits.listen_uris, limits.line_bytes))
     }
 
     /// No longer. Says whether it did.
@@ -257,14 +257,18 @@ impl Session {
     /// The request has ended. Its questions are void, which the client is told as soon as it reads.
     pub(super) fn leave(&self, entry: &Entry, questions: impl IntoIterator<Item = impl AsRef<str>>) {
         let void = self.withdraw(questions);
+        let has_left = {
+            let mut state = self.lock();
+            let is_running = state.running_mut(entry).is_some();
+            is_running.then(|| state.running.remove(&entry.id))
+        };
+        // It has a waker, which may drop whatever it belongs to.
+        drop(has_left);
+        if void.is_empty() {
+            return;
+        }
         let waker = {
             let mut state = self.lock();
-            if state.running_mut(entry).is_some() {
-                state.running.remove(&entry.id);
-            }
-            if void.is_empty() {
-                return;
-            }
             state.unread.extend(void);
             let excess = state.unread.len().saturating_sub(UNREAD);
             state.unread.drain(..excess);

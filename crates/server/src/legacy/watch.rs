@@ -21,6 +21,8 @@ pub(super) struct Watch {
     /// The lists that the server announces changes of.
     lists: SubscriptionFilter,
     uris: BTreeSet<String>,
+    /// Of all `uris`.
+    bytes: usize,
     /// Open from the first poll on: a session that nobody reads hears of nothing.
     changes: Option<Box<dyn Changes>>,
     /// What an earlier subscription had heard of.
@@ -35,13 +37,14 @@ impl Watch {
     }
 
     /// Also hears of this resource from now on. Says whether there was room for it.
-    pub(super) fn add(&mut self, uri: &str, (bus, most): (&dyn ChangeBus, usize)) -> bool {
+    pub(super) fn add(&mut self, uri: &str, bus: &dyn ChangeBus, (most, bytes): (usize, usize)) -> bool {
         if self.uris.contains(uri) {
             return true;
         }
-        if self.uris.len() >= most {
+        if self.uris.len() >= most || self.bytes.saturating_add(uri.len()) > bytes {
             return false;
         }
+        self.bytes += uri.len();
         self.uris.insert(uri.to_owned());
         self.renew(bus);
         true
@@ -51,6 +54,7 @@ impl Watch {
     pub(super) fn remove(&mut self, uri: &str, bus: &dyn ChangeBus) -> bool {
         let was_there = self.uris.remove(uri);
         if was_there {
+            self.bytes -= uri.len();
             self.renew(bus);
         }
         was_there
@@ -180,13 +184,14 @@ mod tests {
         let hub = Hub::new();
         let mut watch = Watch::new(SubscriptionFilter::new().tools());
         watch.open(&hub);
-        assert!(watch.add("a:1", (&hub, 3)) && watch.add("a:2", (&hub, 3)));
+        let most = (3, 10);
+        assert!(watch.add("a:1", &hub, most) && watch.add("a:2", &hub, most));
         for uri in ["a:1", "a:2", "a:3", "a:1"] {
             hub.publish(Change::Resource(uri.into()));
         }
         hub.publish(Change::Tools);
         hub.publish(Change::Prompts);
-        assert!(watch.remove("a:2", &hub) && watch.add("a:3", (&hub, 3)));
+        assert!(watch.remove("a:2", &hub) && watch.add("a:3", &hub, most));
         hub.publish(Change::Tools);
         let told = heard(&mut watch);
         assert_eq!(told.iter().filter(|told| *told == "a:1").count(), 1, "{told:?}");
@@ -208,7 +213,8 @@ mod tests {
         assert!(heard(&mut watch).is_empty());
         let other = Hub::new();
         watch.open(&other);
-        assert!(watch.add("a:1", (&other, 1)) && !watch.add("a:2", (&other, 1)));
+        assert!(watch.add("a:1", &other, (2, 5)) && !watch.add("a:22", &other, (2, 5)));
+        assert!(!watch.add("a:2", &other, (1, 100)));
         other.publish(Change::Tools);
         assert!(heard(&mut watch).is_empty());
     }

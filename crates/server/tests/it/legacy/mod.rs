@@ -3,6 +3,7 @@
 //! schema of that revision.
 
 mod bounds;
+mod chaos;
 mod house;
 mod http;
 mod layers;

@@ -44,6 +44,7 @@ pub(super) struct Script {
     shed: bool,
     listen_uris: Option<usize>,
     batch_messages: Option<usize>,
+    page_size: Option<usize>,
     /// For how many milliseconds a question waits for its answer.
     question_ms: Option<u64>,
     steps: Vec<Step>,
@@ -105,6 +106,9 @@ struct Hear {
     but: BTreeMap<String, BTreeMap<String, Value>>,
     /// The name to keep its id under.
     keep: Option<String>,
+    /// Parts of it to be used in later steps, by name and pointer.
+    #[serde(default)]
+    take: BTreeMap<String, String>,
 }
 
 impl Script {
@@ -121,6 +125,7 @@ impl Script {
         };
         let mut limits = Limits::default();
         limits.listen_uris = self.listen_uris.unwrap_or(limits.listen_uris);
+        limits.page_size = self.page_size.unwrap_or(limits.page_size);
         limits.batch_messages = self.batch_messages.unwrap_or(limits.batch_messages);
         limits.request_state_ttl = self.question_ms.map_or(limits.request_state_ttl, Duration::from_millis);
         if self.shed { shed(eras) } else { house(desk, (eras, limits)) }
@@ -297,6 +302,9 @@ impl Client<'_> {
                 }
                 _ => assert_eq!(found, Some(&self.fill(value)), "{place}: {pointer} in {message}"),
             }
+        }
+        for (name, pointer) in &hear.take {
+            self.kept.insert(name.clone(), message.pointer(pointer).unwrap().clone());
         }
         if let Some(name) = &hear.keep {
             self.kept.insert(name.clone(), message["id"].clone());
