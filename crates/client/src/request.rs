@@ -98,7 +98,8 @@ impl<T, E: From<Error>> Request<T, E> {
         self
     }
 
-    /// Asks for log messages of this severity and above, for this request only.
+    /// Asks for log messages of this severity and above, for this request only. A session with a legacy server
+    /// has one level for all, that of the client.
     pub fn log_level(mut self, level: LoggingLevel) -> Self {
         self.options.log_level = Some(level);
         self

@@ -180,3 +180,15 @@ async fn secrets_are_not_printed() {
     assert_eq!(asked[0].header("authorization"), Some("Bearer s3cret"));
     assert_eq!(asked[0].header("x-key"), Some("hidden"));
 }
+
+#[cfg(not(feature = "legacy"))]
+#[tokio::test]
+async fn a_build_without_sessions_says_so_when_one_is_wanted() {
+    let server = ScriptedHttp::play::<String>([]).await;
+    let error = builder().era(Era::Legacy).http(server.url()).await.unwrap_err();
+    assert_eq!(error.delivery(), Delivery::NotSent);
+    for shown in ["not supported in this build", "feature legacy"] {
+        assert!(error.to_string().contains(shown), "{error}");
+    }
+    assert!(server.received().is_empty());
+}

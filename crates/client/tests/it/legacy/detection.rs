@@ -525,3 +525,46 @@ async fn a_client_that_is_dropped_while_it_connects_leaves_nothing_behind() {
     pass(60).await;
     assert_eq!(peer.methods(), ["server/discover", "initialize"]);
 }
+
+/// A server of the oldest transport, for so many sessions.
+async fn event_stream(refusals: &[&'static str]) -> (ScriptedHttp, switchboard_testkit::scripted_http::Live) {
+    let (stream, live) = Reply::live("event: endpoint\ndata: /message?id=1\n\n");
+    let refused = refusals.iter().map(|method| (*method, Reply::http(405, "", "")));
+    let server = ScriptedHttp::play(refused)
+        .await
+        .of_legacy_era()
+        .always("notifications/initialized", Reply::http(202, "", ""));
+    server.then("GET", stream);
+    let described = json!({"jsonrpc": "2.0", "id": "$id", "result": described("2024-11-05")});
+    server.then("initialize", Reply::elsewhere(&live, &described));
+    (server, live)
+}
+
+#[tokio::test]
+async fn an_event_stream_is_found_at_last_and_remembered() {
+    let methods = |server: &ScriptedHttp| -> Vec<String> {
+        server.received().iter().map(|request| request.method()).collect()
+    };
+    let (server, _live) = event_stream(&["server/discover", "initialize"]).await;
+    let client = builder().http(server.url()).await.unwrap();
+    assert_eq!(client.revision().date(), "2024-11-05");
+    let steps = ["server/discover", "initialize", "GET", "initialize", "notifications/initialized"];
+    assert_eq!(methods(&server), steps);
+    let known = client.verdict();
+    assert!(known.http_sse && !known.is_modern());
+    client.close().await;
+
+    let known: EraVerdict = serde_json::from_str(&serde_json::to_string(&known).unwrap()).unwrap();
+    let (server, _live) = event_stream(&[]).await;
+    let client = builder().verdict(known.clone()).http(server.url()).await.unwrap();
+    assert_eq!(methods(&server), ["GET", "initialize", "notifications/initialized"]);
+    assert!(client.verdict().http_sse);
+    client.close().await;
+
+    // It was upgraded, and has no such stream any more.
+    let server = ScriptedHttp::play([("GET", Reply::http(405, "", ""))])
+        .await
+        .always("server/discover", Reply::result(&discovered()));
+    let client = builder().verdict(known).http(server.url()).await.unwrap();
+    assert!(client.verdict().is_modern());
+}
