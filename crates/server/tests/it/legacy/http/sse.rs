@@ -167,7 +167,7 @@ async fn a_client_that_begins_no_session_is_left() {
     busy.shake_hands(Revision::NEWEST_LEGACY).await;
     assert_eq!(idle.events.event().await, None);
     assert_eq!(idle.send(&initialize(Revision::NEWEST_LEGACY)).await, 404);
-    tokio::time::sleep(Limits::default().read_timeout * 2).await;
+    tokio::time::advance(Limits::default().read_timeout * 2).await;
     assert_eq!(busy.ask(&call(1, "fast")).await["id"], 1);
 }
 

@@ -92,7 +92,10 @@ async fn what_was_said_is_kept_for_a_while_only() {
     let (one, _) = events.next().await.unwrap();
     assert_eq!(events.rest().await.len(), 3);
     assert_eq!(client.listen(Some(&one.id)).await.rest().await.len(), 3);
-    tokio::time::sleep(Limits::default().sessions.replay_time + Duration::from_secs(1)).await;
+    tokio::time::advance(Limits::default().sessions.replay_time + Duration::from_secs(1)).await;
+    while client.get(Some(&one.id)).await.status() == 200 {
+        tokio::task::yield_now().await;
+    }
     assert_eq!(client.get(Some(&one.id)).await.status(), 400);
     assert_eq!(client.send(&call(2, "fast")).await.status, 200);
 }
@@ -129,7 +132,7 @@ async fn a_connection_that_lasts_is_ended_where_the_client_comes_back() {
         let client = Client::open(&house.service, *revision).await;
         let mut events = client.ask(&call(1, "wait")).await;
         if !Features::of(*revision).priming_event {
-            tokio::time::sleep(Limits::default().sessions.stream_time * 2).await;
+            tokio::time::advance(Limits::default().sessions.stream_time * 2).await;
             house.desk.gate.add_permits(1);
             assert_eq!(text(&events.next().await.unwrap().1), "waited");
             continue;
