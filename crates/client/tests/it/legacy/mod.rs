@@ -1,6 +1,8 @@
 //! Sessions with servers of the legacy era.
 
 mod detection;
+mod detection_http;
 mod http;
 mod peer;
 mod pipe;
+mod questions;
