@@ -7,6 +7,7 @@
 
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -15,6 +16,7 @@ use switchboard_server::{
     Args, Call, Ctx, Elicited, Limits, Need, Question, Resource, Server, SessionLimits, Tool, ToolError,
 };
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 #[derive(Deserialize, JsonSchema)]
 struct Text {
@@ -62,12 +64,7 @@ fn limits(lasting: bool) -> Limits {
     if !lasting {
         (sessions.idle, sessions.replay_time) = (SHORT, SHORT);
     }
-    Limits {
-        handler_timeout: Some(SHORT),
-        request_state_ttl: SHORT,
-        sessions,
-        ..Limits::default()
-    }
+    Limits { handler_timeout: Some(SHORT), request_state_ttl: SHORT, sessions, ..Limits::default() }
 }
 
 fn server(lasting: bool) -> Result<Server, Box<dyn Error>> {
@@ -92,13 +89,20 @@ async fn change(server: Server) {
     }
 }
 
+/// Pipes at the same time. One that broke while a handler ran is there for another half second, so that
+/// without a bound their number would follow the speed of the machine.
+const PIPES: usize = 512;
+
 async fn pipes(server: Server, port: &str) -> io::Result<()> {
     let listener = TcpListener::bind(format!("127.0.0.1:{port}")).await?;
     eprintln!("listening on {}", listener.local_addr()?);
+    let places = Arc::new(Semaphore::new(PIPES));
     loop {
+        let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
         let (stream, _) = listener.accept().await?;
         let server = server.clone();
         tokio::spawn(async move {
+            let _place = place;
             let (reader, writer) = stream.into_split();
             // A client that breaks its pipe is what this is about.
             let _ = server.serve_io(reader, writer).await;

@@ -39,11 +39,11 @@ impl Curve {
         let (Some((_, first)), Some((end, _))) = (self.points.first(), self.points.last()) else {
             return f64::NAN;
         };
+        // The median, as a buffer for a large body comes and goes.
         let late = self.points.iter().filter(|(count, _)| count * 5 > end * 4);
-        let late: Vec<f64> = late.map(|(_, memory)| of(memory)).collect();
-        #[expect(clippy::cast_precision_loss, reason = "a number of points")]
-        let mean = late.iter().sum::<f64>() / late.len() as f64;
-        mean / of(first)
+        let mut late: Vec<f64> = late.map(|(_, memory)| of(memory)).collect();
+        late.sort_by(f64::total_cmp);
+        late.get(late.len() / 2).copied().unwrap_or(f64::NAN) / of(first)
     }
 
     /// Whether it is not flat, or not there.
@@ -73,7 +73,7 @@ pub(crate) const HEAD: &str = "\
 MiB of the server process alone (`/proc/PID/smaps_rollup`), with the default limits except these: a handler
 and a question may take 1 s, and where the row says so, a session is idle for 1 s and what a stream said is
 kept for 1 s. Before the first figure, work of the same kind was abandoned until all bounded tables were full.
-Flat means that the mean of the last fifth is at most 5 % above the first figure.
+Flat means that the median of the last fifth is at most 5 % above the first figure.
 
 | abandoned | | after warm-up | 20 000 | 40 000 | 60 000 | 80 000 | 100 000 | last fifth | target |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -101,7 +101,7 @@ mod tests {
     fn a_curve_is_flat_if_its_last_fifth_is_where_it_began() {
         let row = "| work | RSS | 100.0 | 120.0 | 90.0 | 90.0 | 90.0 | 105.0 | +5.0 % | met |";
         check([100.0, 100.0, 120.0, 90.0, 90.0, 90.0, 90.0, 90.0, 90.0, 105.0, 105.0], false, row);
-        let row = "| work | RSS | 100.0 | 100.0 | 100.0 | 100.0 | 100.0 | 112.0 | +6.0 % | **missed** |";
+        let row = "| work | RSS | 100.0 | 100.0 | 100.0 | 100.0 | 100.0 | 112.0 | +12.0 % | **missed** |";
         check([100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 112.0], true, row);
     }
 }

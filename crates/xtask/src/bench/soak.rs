@@ -8,6 +8,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -26,6 +27,9 @@ const BATCH: u64 = 5_000;
 /// How much is abandoned in all, after the warm-up.
 const ABANDONED: u64 = 100_000;
 
+/// How long the server has before its memory is read.
+const SETTLE: Duration = Duration::from_millis(200);
+
 /// One kind of abandoned work, and a server for it.
 struct Mix {
     name: &'static str,
@@ -41,15 +45,16 @@ const MIXES: &[Mix] = &[
         name: "sessions over Streamable HTTP that expire",
         mode: "http",
         times: "short",
-        warm_up: 80_000,
+        // Of three in eight something is kept, and the ids of 40 000 of those that have expired.
+        warm_up: 120_000,
         scripts: &[legacy::IN_SESSIONS],
     },
     Mix {
         name: "sessions over Streamable HTTP that make room",
         mode: "http",
         times: "lasting",
-        // Of three in four something is kept; 10 000 of those, and the ids of 40 000 more.
-        warm_up: 80_000,
+        // Of six in eight something is kept: 10 000 sessions, and the ids of 40 000 that gave way.
+        warm_up: 120_000,
         scripts: &[legacy::IN_SESSIONS],
     },
     Mix {
@@ -70,7 +75,7 @@ const MIXES: &[Mix] = &[
         name: "pipes of both eras",
         mode: "pipes",
         times: "short",
-        warm_up: 20_000,
+        warm_up: 80_000,
         scripts: &[abandoned::IN_PIPES, legacy::IN_PIPES],
     },
     Mix {
@@ -105,6 +110,8 @@ impl Mix {
         while done < self.warm_up + ABANDONED {
             server.visits.take(done..done + BATCH, self.scripts)?;
             done += BATCH;
+            // Who left last is still being noticed.
+            thread::sleep(SETTLE);
             let memory = memory(server.child.id()).context("the server has ended")?;
             if let Some(count) = done.checked_sub(self.warm_up) {
                 curve.add(usize::try_from(count)?, memory);
