@@ -40,7 +40,12 @@ pub struct Scenario<'a> {
 /// When a request fails, or the server is not what the scenario promises.
 pub async fn run(scenario: Scenario<'_>) -> Done {
     let client = connect(&scenario).await?;
-    let done = play(&client, &scenario).await;
+    let done = match (client.revision(), scenario.revision) {
+        (spoken, Some(asked)) if spoken > asked => {
+            Err(format!("{spoken} is spoken, in a scenario of {asked}").into())
+        }
+        _ => play(&client, &scenario).await,
+    };
     client.close().await;
     done
 }
