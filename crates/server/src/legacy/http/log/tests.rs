@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use proptest::prelude::{Just, Strategy, prop_assert, prop_oneof, proptest};
+use proptest::{collection, option};
 
 use super::{EventId, Log, Next, Reader};
 use crate::legacy::http::budget::{BASE_BYTES, Budget};
@@ -103,4 +105,79 @@ fn a_writer_waits_for_a_reader_and_not_for_nobody() {
     assert!(log.poll_room(&mut cx).is_pending());
     read(&mut reader);
     assert!(log.poll_room(&mut cx).is_ready());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Push(usize),
+    Attach(Option<u64>),
+    Read(usize),
+    Leave,
+    Forget,
+    End,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..400_usize).prop_map(Step::Push),
+        2 => option::of(0..40_u64).prop_map(Step::Attach),
+        4 => (1..5_usize).prop_map(Step::Read),
+        1 => Just(Step::Leave),
+        1 => Just(Step::Forget),
+        1 => Just(Step::End),
+    ]
+}
+
+/// Says how long each message is, so that a reader can tell which one it got.
+fn message(number: u64, length: usize) -> Bytes {
+    Bytes::from(format!("{number}:{}", "x".repeat(length)))
+}
+
+proptest! {
+    /// Whatever happens to a stream, a reader gets every message under its own number, in order, and without
+    /// a gap while it is there; and the budget is whole again afterwards.
+    #[test]
+    fn a_reader_gets_what_was_said_in_order(steps in collection::vec(step(), 1..120), limit in 0..8_000_usize) {
+        let budget = Arc::new(Budget::new(limit));
+        let log = Log::new(1, &budget);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut reader: Option<(Reader, Option<u64>)> = None;
+        let (mut pushed, mut is_open) = (0, true);
+        for step in steps {
+            match step {
+                Step::Push(length) => {
+                    pushed += u64::from(is_open);
+                    log.push(message(pushed, length));
+                }
+                Step::Attach(after) => {
+                    if let Some(attached) = log.attach(after) {
+                        prop_assert!(after.is_none_or(|after| after <= pushed));
+                        reader = Some((attached, None));
+                    }
+                }
+                Step::Read(count) => {
+                    let Some((reader, last)) = &mut reader else { continue };
+                    for _ in 0..count {
+                        let Poll::Ready(Next::Event(id, text)) = reader.poll_next(&mut cx) else { break };
+                        prop_assert!(last.is_none_or(|last| id.number == last + 1), "{:?} {:?}", last, id);
+                        let number = format!("{}:", id.number);
+                        prop_assert!(text.starts_with(number.as_bytes()));
+                        *last = Some(id.number);
+                    }
+                }
+                Step::Leave => reader = None,
+                Step::Forget => log.forget(),
+                Step::End => {
+                    is_open = false;
+                    log.end();
+                }
+            }
+        }
+        drop(reader);
+        drop(log);
+        budget.charge(limit);
+        prop_assert!(!budget.is_over());
+        budget.charge(1);
+        prop_assert!(budget.is_over());
+    }
 }

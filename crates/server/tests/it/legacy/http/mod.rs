@@ -3,6 +3,7 @@
 //! revision that they are about.
 
 mod bounds;
+mod chaos;
 mod client;
 mod desk;
 mod play;
