@@ -1,53 +1,24 @@
 //! Several messages in one array, which one revision has [spec: basic, Batching].
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use bytes::Bytes;
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use switchboard_protocol::era::legacy::batch;
 
-/// Messages in one array. A list of millions of nothings would take many times the room of its text.
+/// Messages in one array.
 const MESSAGES: usize = 1024;
 
 /// The messages in what came in one piece; several only where the revision has batches. What is no batch is
 /// one message, or whoever reads it says why not.
 pub(super) fn split(piece: Bytes, batches: bool) -> VecDeque<Bytes> {
     let is_batch = batches && piece.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-    if is_batch && let Ok(Batch(messages)) = serde_json::from_slice(&piece) {
+    if is_batch
+        && let Ok(text) = std::str::from_utf8(&piece)
+        && let Ok(messages) = batch::split(text, MESSAGES)
+    {
         return messages.iter().map(|message| piece.slice_ref(message.get().as_bytes())).collect();
     }
     VecDeque::from([piece])
-}
-
-struct Batch<'a>(Vec<&'a RawValue>);
-
-impl<'de> Deserialize<'de> for Batch<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Messages).map(Self)
-    }
-}
-
-struct Messages;
-
-impl<'de> Visitor<'de> for Messages {
-    type Value = Vec<&'de RawValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("messages")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
-        let mut messages = Vec::new();
-        while let Some(message) = sequence.next_element()? {
-            if messages.len() == MESSAGES {
-                return Err(A::Error::custom("too many messages"));
-            }
-            messages.push(message);
-        }
-        Ok(messages)
-    }
 }
 
 #[cfg(test)]

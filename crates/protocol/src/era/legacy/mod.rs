@@ -6,8 +6,10 @@
 //! the business of the server and of the client.
 //!
 //! Where to look next: [`Features`] is the table, `handshake` the beginning of a session, `result` and
-//! `list` what a server answers, `question` what it asks, `upgrade` what a client reads.
+//! `list` what a server answers, `question` what it asks, `upgrade` what a client reads, `batch` several
+//! messages in one.
 
+pub mod batch;
 mod block;
 pub mod capability;
 mod error;

@@ -202,7 +202,7 @@ impl ClientSession {
         }
     }
 
-    fn fault(&mut self, fault: PeerFault) {
+    pub(super) fn fault(&mut self, fault: PeerFault) {
         self.events.push_back(Event::Fault(fault));
     }
 }

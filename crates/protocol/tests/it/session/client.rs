@@ -1,5 +1,6 @@
-//! `open`, `cancel`, `server`, `send`, `legacy`, `modern`, `@` (seconds), `written` and `closed` act; `event`, `sent`,
-//! `pending`, `counters`, `noise` and `refused` expect. An event that nobody expected is a failure.
+//! `open`, `cancel`, `server`, `many` (messages in a line), `send`, `legacy`, `modern`, `@` (seconds), `written` and
+//! `closed` act; `event`, `sent`, `pending`, `counters`, `noise` and `refused` expect. An event that nobody expected
+//! is a failure.
 
 use std::time::{Duration, Instant};
 
@@ -62,6 +63,10 @@ impl Player {
                 self.session.cancel(self.ids[rest.parse::<usize>().unwrap() - 1], "not needed");
             }
             "server" | "both" => self.session.handle_message(self.now, rest),
+            "many" => {
+                let line = format!("[{}]", vec!["1"; rest.parse().unwrap()].join(","));
+                self.session.handle_message(self.now, &line);
+            }
             "latin1" => self.session.handle_invalid_utf8(&latin1(rest)),
             "@" => {
                 self.now = self.start + Duration::from_secs(rest.parse().unwrap());

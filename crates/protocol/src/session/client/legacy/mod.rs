@@ -6,11 +6,13 @@
 
 use std::time::Instant;
 
-use serde_json::value::RawValue;
-
-use super::{ClientSession, Event, OpenError};
+use super::{ClientSession, Event, OpenError, PeerFault};
+use crate::era::legacy::batch::{self, BatchError};
 use crate::frame::{NotificationFrame, RequestFrame};
 use crate::model::notification::name;
+
+/// Messages in one line. More of them are read by nobody.
+const MESSAGES: usize = 1024;
 
 /// Whether the pipe carries a legacy session, and what that has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,14 +64,18 @@ impl ClientSession {
             return false;
         }
         // One level: a batch in a batch is no message.
-        match serde_json::from_str::<Vec<&RawValue>>(line) {
+        match batch::split(line, MESSAGES) {
             Ok(messages) if !messages.is_empty() => {
                 for message in messages {
                     self.handle_one(now, message.get());
                 }
                 true
             }
-            _ => false,
+            Err(error @ BatchError::TooMany { .. }) => {
+                self.fault(PeerFault::Malformed(error.to_string()));
+                true
+            }
+            Ok(_) | Err(BatchError::Malformed(_)) => false,
         }
     }
 
