@@ -4,7 +4,7 @@
 //! `fixture` is the server under test on every transport; `story` is one story in every combination of revisions and
 //! transports, and `legacy` what is particular to the revisions with a handshake.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so and ends")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so and ends")]
 
 mod fixture;
 #[cfg(feature = "legacy")]

@@ -3,13 +3,14 @@
 //!
 //! A [`Cell`] is one combination. Its client goes through the [`steps`](steps::STEPS) and writes down what it sees;
 //! the transcript of the modern pair in one process is the measure of all others. `stage` is the client and what it
-//! hears, `place` where the server runs, `wire` holds every message against the published schema. The revisions with
+//! hears, `place` where the server runs, `wire` holds every message against the published schema and `tap` is how they are seen from outside. The revisions with
 //! a handshake, and what they lack, are in `crate::legacy`.
 
 mod compare;
 mod place;
 mod stage;
 mod steps;
+mod tap;
 mod wire;
 
 use std::collections::VecDeque;
@@ -27,6 +28,7 @@ use stage::Stage;
 use steps::STEPS;
 #[cfg(feature = "legacy")]
 pub(crate) use wire::Message;
+use wire::Wire;
 
 /// What the measure itself has to look like, step by step.
 pub(crate) fn measure() -> Transcript {
@@ -35,6 +37,9 @@ pub(crate) fn measure() -> Transcript {
 
 /// How long one combination may take. They take a fraction of a second each.
 const LIMIT: Duration = Duration::from_secs(20);
+
+/// How many messages are shown of one that hangs.
+const TOLD: usize = 12;
 
 /// How many are told at the same time.
 const AT_ONCE: usize = 2;
@@ -52,6 +57,7 @@ pub(crate) struct Cell {
 
 /// How a combination ends.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "everything that is modern can be combined"))]
 pub(crate) enum Outcome {
     /// The whole story is told in this revision.
     Told(Revision),
@@ -108,27 +114,39 @@ fn expected(measure: &Transcript, revision: Revision) -> Transcript {
     return crate::legacy::expected(measure, revision);
     #[cfg(not(feature = "legacy"))]
     {
-        let _ = revision;
+        assert_eq!(revision, Revision::LATEST);
         measure.clone()
     }
 }
 
 /// Tells the story in one combination, as far as it can be told; what is wrong with it, if anything is.
 async fn play(cell: Cell) -> Result<Option<Transcript>, String> {
-    let at = Arc::new(Mutex::new("connect"));
+    let at = Arc::new(At { step: Mutex::new("connect"), wire: Arc::default() });
     let playing = tokio::spawn(tell(cell, Arc::clone(&at)));
     let abort = playing.abort_handle();
     let told = timeout(LIMIT, playing).await;
-    let step = *at.lock().unwrap();
+    let step = *at.step.lock().unwrap();
     let told = match told {
         Ok(Ok(told)) => told,
         Ok(Err(failed)) => Err(words(failed)),
         Err(_) => {
             abort.abort();
-            Err(format!("not done after {LIMIT:?}"))
+            Err(format!("not done after {LIMIT:?}; said last:\n    {}", at.wire.last(TOLD).join("\n    ")))
         }
     };
     told.map_err(|why| format!("{step}: {why}"))
+}
+
+/// How far a combination has come.
+struct At {
+    step: Mutex<&'static str>,
+    wire: Arc<Wire>,
+}
+
+impl At {
+    fn begin(&self, step: &'static str) {
+        *self.step.lock().unwrap() = step;
+    }
 }
 
 /// What a task that panicked said.
@@ -138,9 +156,9 @@ fn words(failed: JoinError) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-async fn tell(cell: Cell, at: Arc<Mutex<&'static str>>) -> Result<Option<Transcript>, String> {
+async fn tell(cell: Cell, at: Arc<At>) -> Result<Option<Transcript>, String> {
     let theatre = place::open(cell.place, cell.server).await?;
-    let transcript = match (outcome(&cell), Stage::open(&theatre, cell.client).await) {
+    let transcript = match (outcome(&cell), Stage::open(&theatre, cell.client, &at.wire).await) {
         (Outcome::Told(revision), Ok(stage)) => Some(act(&stage, revision, &at).await?),
         (Outcome::Told(revision), Err(error)) => {
             return Err(format!("both sides speak {revision}, and yet: {error}"));
@@ -161,22 +179,22 @@ async fn tell(cell: Cell, at: Arc<Mutex<&'static str>>) -> Result<Option<Transcr
         (Outcome::Absent, Err(error)) if error.http_status() == Some(404) => None,
         (Outcome::Absent, Err(error)) => return Err(format!("not the error of an empty place: {error}")),
     };
-    *at.lock().unwrap() = "end";
+    at.begin("end");
     theatre.end().await;
     Ok(transcript)
 }
 
-async fn act(stage: &Stage, revision: Revision, at: &Mutex<&'static str>) -> Result<Transcript, String> {
+async fn act(stage: &Stage, revision: Revision, at: &At) -> Result<Transcript, String> {
     if stage.client.revision() != revision {
         return Err(format!("{} is spoken instead of {revision}", stage.client.revision()));
     }
     let mut transcript = Transcript::new();
     for (name, step) in STEPS {
-        *at.lock().unwrap() = name;
+        at.begin(name);
         transcript.insert((*name).to_owned(), step(stage).await);
     }
-    *at.lock().unwrap() = "wire";
-    stage.wire.check(revision);
+    at.begin("wire");
+    stage.wire.check(revision, stage.tap.as_deref());
     Ok(transcript)
 }
 
@@ -227,8 +245,8 @@ async fn the_same_story_is_told_in_every_combination() {
         panic!("the modern pair does not tell what is recorded: {why}\n{:#}", Value::Object(seen));
     }
     let cells = cells();
-    println!("story: {} cells × {} steps", cells.len(), STEPS.len());
     let count = cells.len();
+    println!("story: {count} cells × {} steps", STEPS.len());
     let faults = play_all(cells, &Arc::new(seen)).await;
     assert!(faults.is_empty(), "{} of {count} cells:\n{}", faults.len(), faults.join("\n"));
 }

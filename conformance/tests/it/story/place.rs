@@ -1,11 +1,14 @@
 //! Where the server is, and how a client gets there.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_client::{Client, ClientBuilder, Error};
 #[cfg(feature = "legacy")]
 use switchboard_protocol::Revision;
 use switchboard_server::{Server, Serving};
+
+use super::tap::{Tap, Tapped};
 
 /// Longer than a combination may take: a shutdown that waits for its end is seen as a hang.
 const FOREVER: Duration = Duration::from_secs(600);
@@ -78,12 +81,16 @@ async fn http(served: Served, path: &str) -> Result<Theatre, String> {
 }
 
 impl Theatre {
-    pub(super) async fn enter(&self, client: ClientBuilder) -> Result<Client, Error> {
+    pub(super) async fn enter(&self, client: ClientBuilder, tap: &Arc<Tap>) -> Result<Client, Error> {
         match self {
-            Self::InProcess(server) => client.in_process(server).await,
+            Self::InProcess(server) => client.in_process(&Tapped(server, Arc::clone(tap))).await,
             Self::Stdio(served) => client.command(env!("CARGO_BIN_EXE_story-server"), [*served]).await,
             Self::Http(_, url) => client.http(url).await,
         }
+    }
+
+    pub(super) fn has_tap(&self) -> bool {
+        matches!(self, Self::InProcess(_))
     }
 
     /// Waits until nothing runs any more. Whoever is still there keeps it from ending.

@@ -10,6 +10,7 @@ use switchboard_client::{
 use tokio::sync::Notify;
 
 use super::place::Theatre;
+use super::tap::Tap;
 use super::wire::Wire;
 
 pub(super) struct Stage {
@@ -18,6 +19,8 @@ pub(super) struct Stage {
     pub(super) mute: Client,
     pub(super) ears: Arc<Ears>,
     pub(super) wire: Arc<Wire>,
+    /// What somebody at the line saw, where there can be one.
+    pub(super) tap: Option<Arc<Tap>>,
 }
 
 /// What a client is asked, and what is logged.
@@ -52,11 +55,13 @@ impl Ears {
 }
 
 impl Stage {
-    pub(super) async fn open(theatre: &Theatre, era: Era) -> Result<Self, Error> {
-        let (ears, wire) = (Arc::<Ears>::default(), Arc::<Wire>::default());
-        let client = theatre.enter(able(base(era, &wire), &ears)).await?;
-        let mute = theatre.enter(base(era, &Arc::default())).await?;
-        Ok(Self { client, mute, ears, wire })
+    pub(super) async fn open(theatre: &Theatre, era: Era, wire: &Arc<Wire>) -> Result<Self, Error> {
+        let (ears, wire) = (Arc::<Ears>::default(), Arc::clone(wire));
+        let tap = Arc::<Tap>::default();
+        let client = theatre.enter(able(base(era, &wire), &ears), &tap).await?;
+        let mute = theatre.enter(base(era, &Arc::default()), &Arc::default()).await?;
+        let tap = theatre.has_tap().then_some(tap);
+        Ok(Self { client, mute, ears, wire, tap })
     }
 }
 

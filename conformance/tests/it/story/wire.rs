@@ -8,6 +8,8 @@ use switchboard_protocol::era::Era;
 use switchboard_testkit::wire as modern;
 use tokio::sync::Notify;
 
+use super::tap::Tap;
+
 /// Requests of the story that no revision has, or not each: there is no schema for them.
 const UNKNOWN: &[&str] = &["story/unknown", "ping"];
 
@@ -45,9 +47,25 @@ impl Wire {
         self.more.notify_one();
     }
 
+    fn of(&self, direction: Direction) -> Vec<Vec<u8>> {
+        let messages = self.messages.lock().unwrap();
+        messages
+            .iter()
+            .filter(|message| message.direction == direction)
+            .map(|message| message.bytes.clone())
+            .collect()
+    }
+
     /// How many messages there are of which this is true.
     pub(super) fn count(&self, wanted: impl Fn(&Message) -> bool) -> usize {
         self.messages.lock().unwrap().iter().filter(|message| wanted(message)).count()
+    }
+
+    /// The last messages, in order.
+    pub(super) fn last(&self, count: usize) -> Vec<String> {
+        let messages = self.messages.lock().unwrap();
+        let last = &messages[messages.len().saturating_sub(count)..];
+        last.iter().map(|message| format!("{:?} {}", message.direction, message.json)).collect()
     }
 
     /// Waits until this request has been answered.
@@ -58,20 +76,38 @@ impl Wire {
         }
     }
 
-    /// Holds every message against the schema.
+    /// Holds every message against the schema, and all of them against what somebody else saw, in order.
     ///
     /// # Panics
-    /// When one does not conform.
-    pub(super) fn check(&self, revision: Revision) {
+    /// When one does not conform, or is not what was seen.
+    pub(super) fn check(&self, revision: Revision, tap: Option<&Tap>) {
+        if let Some(tap) = tap {
+            assert_same(&tap.sent(), &self.of(Direction::Sent));
+            assert_same(&tap.received(), &self.of(Direction::Received));
+        }
         let messages = self.messages.lock().unwrap();
         for message in messages.iter().filter(|message| !UNKNOWN.contains(&message.method.as_str())) {
-            match (revision.era(), message.direction) {
-                #[cfg(feature = "legacy")]
-                (Era::Legacy, _) => crate::legacy::check(revision, message),
-                (_, Direction::Sent) => modern::check_client_message(&message.bytes),
-                (_, Direction::Received) => modern::check_server_message(&message.bytes, &message.method),
+            #[cfg(feature = "legacy")]
+            if revision.era() == Era::Legacy {
+                crate::legacy::check(revision, message);
+                continue;
+            }
+            assert_eq!(revision.era(), Era::Modern);
+            match message.direction {
+                Direction::Sent => modern::check_client_message(&message.bytes),
+                Direction::Received => modern::check_server_message(&message.bytes, &message.method),
             }
         }
+    }
+}
+
+fn assert_same(tapped: &[Vec<u8>], told: &[Vec<u8>]) {
+    let at = (0..tapped.len().max(told.len())).find(|at| tapped.get(*at) != told.get(*at));
+    if let Some(at) = at {
+        let shown = |messages: &[Vec<u8>]| {
+            messages.get(at).map(|message| String::from_utf8_lossy(message).into_owned())
+        };
+        panic!("message {at} on the pipe is {:?}, and {:?} was told", shown(tapped), shown(told));
     }
 }
 
