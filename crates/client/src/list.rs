@@ -36,6 +36,9 @@ pub(crate) struct Page<T> {
 pub(crate) trait Listing: Send + Sync + 'static {
     type Item: Send + Sync + 'static;
     const METHOD: Method;
+    /// Whether a server may not know the method though it declared the capability, as one that has nothing of the
+    /// kind. Templates have no capability of their own, and many servers with resources do not list them.
+    const MAY_BE_UNKNOWN: bool = matches!(Self::METHOD, Method::ListResourceTemplates);
     fn decode(raw: &RawValue) -> Result<Page<Self::Item>, Error>;
     /// What tells items apart; none for what is no item.
     fn key(item: &Self::Item) -> Option<&str>;
@@ -224,6 +227,9 @@ impl Core {
                     tracing::debug!(server = %self.name, method = %ask.method, "a cursor died; the list starts over");
                     (merged, cursor) = (Merged::default(), None);
                     continue;
+                }
+                Err(error) if L::MAY_BE_UNKNOWN && error.is(ErrorCode::METHOD_NOT_FOUND) => {
+                    return Ok(merged.finish(true));
                 }
                 Err(error) => return Err(error),
             };

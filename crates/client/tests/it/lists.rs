@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use switchboard_client::{Cache, Client, Limits};
+use switchboard_client::{Cache, Client, ErrorCode, Limits};
 use switchboard_testkit::scripted_http::{Reply, ScriptedHttp};
 
 use crate::support::{builder, connect, discovered, page, tool};
@@ -81,6 +81,16 @@ async fn the_other_lists_are_merged_too() {
     assert_eq!(client.resources().await.unwrap().len(), 2);
     assert_eq!(client.resource_templates().await.unwrap()[0].uri_template, "x://{a}");
     assert_eq!(client.prompts().await.unwrap()[0].name, "p");
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_server_that_knows_no_templates_has_none_and_one_that_knows_no_resources_is_at_fault() {
+    let unknown = || Reply::error(404, &json!({"code": -32601, "message": "Method not found"}));
+    let server = plain_server([("resources/templates/list", unknown()), ("resources/list", unknown())]).await;
+    let client = connect(&server).await;
+    assert!(client.resource_templates().await.unwrap().is_empty());
+    assert_eq!(client.resources().await.unwrap_err().code(), Some(ErrorCode::METHOD_NOT_FOUND));
     server.finish();
 }
 
