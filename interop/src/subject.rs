@@ -66,6 +66,9 @@ pub struct Report {
     said: Option<String>,
     /// What a person would want to know of this server.
     oddities: Vec<String>,
+    /// The process group that was started.
+    #[serde(skip)]
+    group: Option<u32>,
 }
 
 impl Report {
@@ -85,12 +88,27 @@ pub async fn examine(subject: &Subject, log: impl std::io::Write + Send + 'stati
         report.error = Some(error.to_string());
     }
     report.oddities.extend(ears.oddities());
-    let left = remains::of(MARK, &mark);
-    if report.error.is_none() && !left.is_empty() {
-        report.error = Some(format!("processes are left: {}", left.join(", ")));
-    }
+    look_around(&mark, &mut report);
     report.ok = report.error.is_none();
     report
+}
+
+/// Looks for what is left. Our client ends the group that it started; what left the group by itself is the server's.
+fn look_around(mark: &str, report: &mut Report) {
+    let left = remains::running(MARK, mark);
+    let names = |ours: bool| {
+        let of = left.iter().filter(|process| (Some(process.group) == report.group) == ours);
+        of.map(|process| format!("{} {}", process.id, process.name)).collect::<Vec<_>>()
+    };
+    let (ours, theirs) = (names(true), names(false));
+    if !ours.is_empty() && report.error.is_none() {
+        report.error = Some(format!("processes are left: {}", ours.join(", ")));
+    }
+    if !theirs.is_empty() {
+        report
+            .oddities
+            .push(format!("starts {} processes that outlive it in groups of their own", theirs.len()));
+    }
 }
 
 async fn steps(
@@ -102,6 +120,9 @@ async fn steps(
     let began = Instant::now();
     let client = connect(subject, mark, ears).await?;
     report.revision = Some(client.revision().to_string());
+    let started = remains::running(MARK, mark);
+    let ours = started.iter().find(|process| process.parent == std::process::id());
+    report.group = ours.map(|process| process.group);
     let outcome = listed_and_called(&client, subject, began, report).await;
     client.close().await;
     outcome?;

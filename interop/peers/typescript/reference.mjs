@@ -36,8 +36,8 @@ try {
     const tools = await list('tools', 'listTools', 'tools');
     report.tools = tools?.length;
     report.milliseconds = Date.now() - began;
-    if (process.env.NAMES) report.names = tools?.map((tool) => `${tool.name}(${Object.keys(tool.inputSchema?.properties ?? {})})`);
     report.resources = (await list('resources', 'listResources', 'resources'))?.length;
+    report.templates = (await list('resources', 'listResourceTemplates', 'resourceTemplates'))?.length;
     report.prompts = (await list('prompts', 'listPrompts', 'prompts'))?.length;
     if (subject.tool) {
         report.step = `call ${subject.tool}`;

@@ -6,7 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use serde::Deserialize;
+use serde_json::Value;
 use switchboard_client::{Direction, WireMessage};
+
+/// The code that JSON-RPC has for a method that is not there.
+const METHOD_NOT_FOUND: i64 = -32601;
 
 /// What of a message says what it is.
 #[derive(Deserialize)]
@@ -14,7 +18,7 @@ struct Envelope {
     #[serde(default)]
     method: Option<String>,
     #[serde(default)]
-    id: Option<serde_json::Value>,
+    id: Option<Value>,
     #[serde(default)]
     error: Option<Refusal>,
 }
@@ -29,7 +33,8 @@ struct Refusal {
 enum Probe {
     #[default]
     NotSent,
-    Unanswered,
+    /// With its id.
+    Unanswered(Option<Value>),
     Answered,
     Refused(i64),
 }
@@ -77,10 +82,9 @@ impl Ears {
     pub(super) fn oddities(&self) -> Vec<String> {
         let heard = self.heard();
         let mut oddities = Vec::new();
-        match heard.probe {
-            Probe::Unanswered => oddities.push("is silent when asked in the modern way".to_owned()),
-            // The code that JSON-RPC has for this.
-            Probe::Refused(-32601) | Probe::NotSent | Probe::Answered => {}
+        match &heard.probe {
+            Probe::Unanswered(_) => oddities.push("is silent when asked in the modern way".to_owned()),
+            Probe::Refused(METHOD_NOT_FOUND) | Probe::NotSent | Probe::Answered => {}
             Probe::Refused(code) => oddities.push(format!("refuses the modern way with {code}")),
         }
         if heard.noise > 0 {
@@ -103,7 +107,7 @@ impl Ears {
 impl Heard {
     fn sent(&mut self, envelope: &Envelope) {
         if envelope.method.as_deref() == Some("server/discover") {
-            self.probe = Probe::Unanswered;
+            self.probe = Probe::Unanswered(envelope.id.clone());
         }
     }
 
@@ -111,11 +115,11 @@ impl Heard {
         match (envelope.method, envelope.id, envelope.error) {
             (Some(method), Some(_), _) => drop(self.asked.insert(method)),
             (Some(method), None, _) => drop(self.told.insert(method)),
-            // The first answer of all is that to the probe, unless `initialize` overtook it.
-            (None, _, refusal) if matches!(self.probe, Probe::Unanswered) => {
-                self.probe = refusal.map_or(Probe::Answered, |refusal| Probe::Refused(refusal.code));
+            (None, id, refusal) => {
+                if matches!(&self.probe, Probe::Unanswered(asked) if *asked == id) {
+                    self.probe = refusal.map_or(Probe::Answered, |refusal| Probe::Refused(refusal.code));
+                }
             }
-            _ => {}
         }
     }
 }
