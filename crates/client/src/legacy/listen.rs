@@ -19,8 +19,10 @@ use crate::error::{Delivery, Error, Kind};
 use crate::link::Said;
 use crate::params::Ask;
 
-/// So many changed resources are told one by one; more of them are told as a gap.
+/// So many changed resources are told one by one, if their URIs have no more than so many bytes together; more
+/// of them are told as a gap.
 const MAX_UPDATED: usize = 1024;
+const MAX_UPDATED_BYTES: usize = 1 << 20;
 
 /// What changed and was not read yet.
 #[derive(Default)]
@@ -35,6 +37,7 @@ struct State {
     granted: SubscriptionFilter,
     lists: BTreeSet<&'static str>,
     updated: BTreeSet<String>,
+    updated_bytes: usize,
     missed: bool,
     over: bool,
 }
@@ -76,11 +79,7 @@ impl Dirty {
             if !wanted.into_iter().any(|wanted| uri.starts_with(wanted.as_str())) {
                 return;
             }
-            if state.updated.len() < MAX_UPDATED {
-                state.updated.insert(uri.to_owned());
-            } else {
-                state.missed = true;
-            }
+            state.update(uri);
         }
         self.changed.notify_one();
     }
@@ -114,6 +113,19 @@ impl Dirty {
 }
 
 impl State {
+    fn update(&mut self, uri: &str) {
+        if self.updated.contains(uri) {
+            return;
+        }
+        let bytes = self.updated_bytes.saturating_add(uri.len());
+        if self.updated.len() < MAX_UPDATED && bytes <= MAX_UPDATED_BYTES {
+            self.updated.insert(uri.to_owned());
+            self.updated_bytes = bytes;
+        } else {
+            self.missed = true;
+        }
+    }
+
     fn next(&mut self) -> Option<Next> {
         if std::mem::take(&mut self.missed) {
             return Some(Next::Missed);
@@ -122,6 +134,7 @@ impl State {
             return Some(Next::List(method));
         }
         if let Some(uri) = self.updated.pop_first() {
+            self.updated_bytes -= uri.len();
             return Some(Next::Updated(uri));
         }
         self.over.then_some(Next::Over)
@@ -133,8 +146,8 @@ pub(crate) struct LocalStream {
     session: Arc<Session>,
     dirty: Arc<Dirty>,
     acknowledgement: Option<Box<RawValue>>,
-    /// The resources that the server was asked to watch.
-    watched: Vec<String>,
+    /// The resources that this listener wants to hear of.
+    listened: Vec<String>,
 }
 
 impl LocalStream {
@@ -151,7 +164,7 @@ impl LocalStream {
         dirty.grant(|granted| *granted = lists(&wanted, capabilities));
         session.ears.listener(&dirty);
         let mut stream =
-            Self { session: Arc::clone(session), dirty, acknowledgement: None, watched: Vec::new() };
+            Self { session: Arc::clone(session), dirty, acknowledgement: None, listened: Vec::new() };
         if let Some(uris) = wanted.resource_subscriptions {
             let watches =
                 capabilities.resources.as_ref().is_some_and(|resources| resources.subscribe == Some(true));
@@ -160,6 +173,7 @@ impl LocalStream {
                 stream.watch(uri).await?;
             }
         }
+        session.carrier.listening().await;
         let acknowledged = SubscriptionsAcknowledged { notifications: stream.dirty.granted(), meta: None };
         stream.acknowledgement = Some(raw(&acknowledged)?);
         Ok(stream)
@@ -167,12 +181,12 @@ impl LocalStream {
 
     /// A resource that the server refuses to watch is not granted; the others are.
     async fn watch(&mut self, uri: String) -> Result<(), Error> {
+        self.session.watched.join(&uri);
+        // Noted before it is waited for: a listener that leaves meanwhile leaves this, too.
+        self.listened.push(uri.clone());
         match self.session.watch(&uri).await {
             Ok(()) => {
-                self.dirty.grant(|granted| {
-                    granted.resource_subscriptions.get_or_insert_default().push(uri.clone());
-                });
-                self.watched.push(uri);
+                self.dirty.grant(|granted| granted.resource_subscriptions.get_or_insert_default().push(uri));
                 Ok(())
             }
             Err(error) if error.protocol_error().is_some() => {
@@ -206,7 +220,7 @@ impl LocalStream {
 
 impl Drop for LocalStream {
     fn drop(&mut self) {
-        self.session.unwatch(std::mem::take(&mut self.watched));
+        self.session.unwatch(&self.listened);
     }
 }
 
@@ -230,4 +244,31 @@ fn lists(wanted: &SubscriptionFilter, offered: &ServerCapabilities) -> Subscript
 fn raw(value: &impl Serialize) -> Result<Box<RawValue>, Error> {
     serde_json::value::to_raw_value(value)
         .map_err(|error| Error::misuse(format!("a change cannot be written as JSON: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dirty, MAX_UPDATED, MAX_UPDATED_BYTES, Next};
+
+    /// How many of these resources are told one by one, and whether the rest is told as a gap.
+    fn told(uris: impl Iterator<Item = String>) -> (usize, bool) {
+        let dirty = Dirty::default();
+        dirty.grant(|granted| granted.resource_subscriptions = Some(vec!["x://".into()]));
+        uris.for_each(|uri| dirty.resource(&uri));
+        let said: Vec<_> = std::iter::from_fn(|| dirty.lock().next()).collect();
+        let updated = said.iter().filter(|next| matches!(next, Next::Updated(_))).count();
+        assert_eq!(dirty.lock().updated_bytes, 0);
+        (updated, said.iter().any(|next| matches!(next, Next::Missed)))
+    }
+
+    #[test]
+    fn a_flood_of_changed_resources_is_told_as_a_gap() {
+        let uris =
+            |count: usize, pad: usize| (0..count).map(move |at| format!("x://{at:08}{}", "a".repeat(pad)));
+        assert_eq!(told(uris(MAX_UPDATED, 0)), (MAX_UPDATED, false));
+        assert_eq!(told(uris(MAX_UPDATED + 1, 0)), (MAX_UPDATED, true));
+        assert_eq!(told(uris(5, MAX_UPDATED_BYTES / 4)), (3, true));
+        assert_eq!(told(std::iter::repeat_n("x://1".to_owned(), 2 * MAX_UPDATED)), (1, false));
+        assert_eq!(told(["y://1".to_owned()].into_iter()), (0, false));
+    }
 }

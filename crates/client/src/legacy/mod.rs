@@ -4,7 +4,7 @@
 //!
 //! `session` is the handshake and what it agreed on, `keeper` opens sessions and opens them again, `detect`
 //! finds out that one is needed, `ears` is what a server says of its own accord and `answer` what is said
-//! to it, `listen` the local stream of changes, `clock` the clocks that stop while a person is asked. The
+//! to it, `listen` the local stream of changes, `watched` the resources in it, `clock` the clocks that stop while a person is asked. The
 //! carriers are `pipe` and `http`.
 //!
 //! # What a carrier must offer
@@ -55,6 +55,7 @@ mod pipe;
 mod session;
 mod state;
 mod urls;
+mod watched;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -135,6 +136,14 @@ impl Carrier {
             // What they say comes over the one stream that they have.
             Self::Pipe(_) | Self::Sse(_) => {}
             Self::Http(carrier) => carrier.listen(),
+        }
+    }
+
+    /// Waits until what the server says of its own accord is heard.
+    pub(crate) async fn listening(&self) {
+        match self {
+            Self::Pipe(_) | Self::Sse(_) => {}
+            Self::Http(carrier) => carrier.listening().await,
         }
     }
 

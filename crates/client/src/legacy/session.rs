@@ -1,7 +1,6 @@
 //! One session: the handshake, what it agreed on, and the requests in it [spec: basic/lifecycle].
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -22,11 +21,15 @@ use tokio::time::timeout;
 
 use super::listen::LocalStream;
 use super::params::Params;
-use super::{Carrier, Ears, Standing, Stream, Way, answer};
+use super::watched::Watched;
+use super::{Carrier, Ears, Stream, Way, answer};
 use crate::core::{Core, Run};
 use crate::error::{Delivery, Error, Kind};
 use crate::link::{Encode, Opening, Said};
 use crate::params::Ask;
+
+/// How long a server may take to note that nobody listens to a resource any more.
+const GOODBYE: Duration = Duration::from_secs(10);
 
 /// One session, from its handshake to its end.
 pub(crate) struct Session {
@@ -35,8 +38,7 @@ pub(crate) struct Session {
     pub(super) ears: Arc<Ears>,
     pub(super) discovered: Arc<DiscoverResult>,
     idle: Duration,
-    /// How many listeners want to hear of a resource.
-    watched: Mutex<HashMap<String, usize>>,
+    pub(super) watched: Watched,
     task: std::sync::OnceLock<AbortHandle>,
 }
 
@@ -75,7 +77,7 @@ pub(super) async fn handshake(core: &Core, way: Way, offer: Revision) -> Result<
         ears,
         discovered: Arc::new(answered.into_discovered()),
         idle: core.idle,
-        watched: Mutex::default(),
+        watched: Watched::default(),
         task: std::sync::OnceLock::new(),
     });
     // Set once, here; nobody else has the session yet.
@@ -238,43 +240,18 @@ impl Session {
         asked.unwrap_or_else(|_| Err(Error::timeout(method, self.idle, true)))
     }
 
-    fn watched(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Wants to hear of a resource; the server is asked for the first who does.
+    /// Asks the server to watch a resource that somebody listens to, unless it does already.
+    ///
+    /// # Errors
+    /// When it refuses, or cannot be asked.
     pub(super) async fn watch(&self, uri: &str) -> Result<(), Error> {
-        let first = {
-            let mut watched = self.watched();
-            let count = watched.entry(uri.to_owned()).or_default();
-            *count += 1;
-            *count == 1
-        };
-        if !first {
-            return Ok(());
-        }
-        let asked = self.ask(name::SUBSCRIBE, &Watched { uri }).await;
-        if asked.is_err() {
-            self.leave(uri);
-        }
-        asked.map(drop)
+        self.watched.watch(uri, self.ask(name::SUBSCRIBE, &Watch { uri })).await
     }
 
-    /// Says whether nobody is left who wants to hear of it.
-    fn leave(&self, uri: &str) -> bool {
-        let mut watched = self.watched();
-        let Some(count) = watched.get_mut(uri) else { return false };
-        *count -= 1;
-        let last = *count == 0;
-        if last {
-            watched.remove(uri);
-        }
-        last
-    }
-
-    /// Does not want to hear of these any more. The server is told where somebody can wait for that.
-    pub(super) fn unwatch(self: &Arc<Self>, uris: Vec<String>) {
-        let left: Vec<String> = uris.into_iter().filter(|uri| self.leave(uri)).collect();
+    /// Nobody listens to these any more, as far as this listener is concerned. The server is told where
+    /// somebody can wait for that.
+    pub(super) fn unwatch(self: &Arc<Self>, uris: &[String]) {
+        let left = self.watched.leave(uris);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if left.is_empty() || self.is_over() {
             return;
@@ -283,8 +260,11 @@ impl Session {
         runtime.spawn(async move {
             for uri in left {
                 let Some(session) = session.upgrade() else { return };
-                if let Err(error) = session.ask(name::UNSUBSCRIBE, &Watched { uri: &uri }).await {
-                    tracing::debug!(%error, "the server still watches a resource for nobody");
+                let params = Watch { uri: &uri };
+                let ask = session.ask(name::UNSUBSCRIBE, &params);
+                match timeout(GOODBYE, session.watched.unwatch(&uri, ask)).await {
+                    Ok(None | Some(Ok(_))) => {}
+                    _ => tracing::debug!("the server still watches a resource for nobody"),
                 }
             }
         });
@@ -315,7 +295,7 @@ impl Drop for Session {
 }
 
 #[derive(Serialize)]
-struct Watched<'a> {
+struct Watch<'a> {
     uri: &'a str,
 }
 
@@ -349,10 +329,6 @@ impl Exchange {
                 Err(error) => self.required_urls(error),
             },
         }
-    }
-
-    pub(crate) fn pauses(&self) -> Standing {
-        Standing::new(&self.session.ears.pauses)
     }
 
     fn modern(&self, result: Box<RawValue>) -> Result<Said, Error> {

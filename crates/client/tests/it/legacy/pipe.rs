@@ -224,6 +224,54 @@ async fn changes_are_a_local_stream_with_subscriptions_underneath() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_comes_to_listen_while_another_leaves_is_not_forgotten() {
+    let (pipe, mut peer) = session(NEWEST, no_script);
+    let client = connect(legacy(), pipe).await;
+    let filter = || SubscriptionFilter::new().resource("x://1");
+    let first = client.listen(filter()).await.unwrap();
+    drop(first);
+    let mut second = client.listen(filter()).await.unwrap();
+    pass(1).await;
+    let last = peer.methods().into_iter().rfind(|method| method.starts_with("resources/"));
+    assert_eq!(last.as_deref(), Some("resources/subscribe"));
+    peer.say(updated("x://1"));
+    assert_eq!(second.next().await, Some(Change::Updated("x://1".into())));
+    drop(second);
+    peer.wait("resources/unsubscribe", 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_nobody_waited_for_is_asked_for_again_and_ended() {
+    // The server is slow to answer the first time.
+    let mut asked_before = false;
+    let (pipe, mut peer) = session(NEWEST, move |asked| {
+        (asked["method"] == "resources/subscribe" && !std::mem::replace(&mut asked_before, true))
+            .then(|| Some(vec![]))
+    });
+    let client = connect(legacy(), pipe).await;
+    let filter = || SubscriptionFilter::new().resource("x://1");
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.listen(filter()).await }
+    });
+    peer.wait("resources/subscribe", 1).await;
+    let other = tokio::spawn({
+        let client = client.clone();
+        async move { client.listen(filter()).await }
+    });
+    pass(1).await;
+    assert!(!other.is_finished(), "what the server has not agreed to is not granted");
+    waiting.abort();
+    let other = other.await.unwrap().unwrap();
+    assert_eq!(other.granted().resource_subscriptions, Some(vec!["x://1".to_owned()]));
+    assert_eq!(peer.all("resources/subscribe").len(), 2);
+    drop(other);
+    peer.wait("resources/unsubscribe", 1).await;
+    pass(1).await;
+    assert_eq!(peer.all("resources/unsubscribe").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_of_changes_ends_with_its_pipe() {
     let (pipe, _peer) = session(NEWEST, |asked| (asked["method"] == "tools/call").then_some(None));
     let client = connect(legacy(), pipe).await;
