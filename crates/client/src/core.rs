@@ -211,6 +211,8 @@ impl Core {
     ) -> Result<Box<RawValue>, Error> {
         let started = Instant::now();
         let mut clocks = Clocks::start(run, &ask.method)?;
+        #[cfg(feature = "legacy")]
+        clocks.follow(&self.legacy);
         let outcome = self.exchange((ask, input), headers, run, &mut clocks).await;
         run.total_left =
             run.total_left.saturating_sub(started.elapsed().saturating_sub(clocks.stood_still()));
@@ -225,8 +227,6 @@ impl Core {
         clocks: &mut Clocks<'_>,
     ) -> Result<Box<RawValue>, Error> {
         let mut exchange = clocks.within(self.open(ask, input, headers, run)).await?;
-        #[cfg(feature = "legacy")]
-        clocks.follow(&exchange);
         let mut furthest = f64::NEG_INFINITY;
         loop {
             match clocks.within(exchange.next()).await? {
@@ -428,10 +428,8 @@ impl<'a> Clocks<'a> {
 
     /// In a session the clocks stand still while a person is asked.
     #[cfg(feature = "legacy")]
-    fn follow(&mut self, exchange: &Exchange) {
-        if let Exchange::Legacy(exchange) = exchange {
-            self.pauses = Some(exchange.pauses());
-        }
+    fn follow(&mut self, state: &crate::legacy::State) {
+        self.pauses = state.standing();
     }
 
     /// How long they stood still.

@@ -56,7 +56,7 @@ pub(crate) struct Ears {
     on_log: Option<LogFn>,
     max_questions: usize,
     max_bytes: usize,
-    pub(crate) pauses: Arc<Pauses>,
+    pub(super) pauses: Arc<Pauses>,
     pub(super) urls: Urls,
 }
 
@@ -92,7 +92,7 @@ impl Ears {
             on_log: core.on_log.clone(),
             max_questions: limits.questions.max(1),
             max_bytes: limits.message_bytes,
-            pauses: Arc::default(),
+            pauses: Arc::clone(&core.legacy.pauses),
             urls: Urls::default(),
         })
     }
@@ -230,12 +230,13 @@ impl Ears {
         }
     }
 
-    /// As many answers may wait as questions; a server that reads none of them gets no more.
+    /// As many answers may wait as questions, and as many bytes; a server that reads none of them gets no more.
     fn reply(&self, reply: Vec<u8>) {
         let full = {
             let mut state = self.lock();
-            let full = state.replies.len() >= self.max_questions || state.phase == Phase::Over;
-            if !full {
+            let bytes: usize = state.replies.iter().map(Vec::len).sum();
+            let full = state.replies.len() >= self.max_questions || bytes > self.max_bytes;
+            if !full && state.phase != Phase::Over {
                 state.replies.push_back(reply);
             }
             full

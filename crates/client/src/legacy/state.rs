@@ -1,8 +1,8 @@
 //! What a client knows about the era of its server, and the requests that only a session has.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use switchboard_protocol::model::elicitation::ElicitAction;
 use switchboard_protocol::model::input::InputRequests;
 use tokio::time::timeout;
 
-use super::Keeper;
+use super::{Keeper, Pauses, Standing};
 use crate::core::Core;
 use crate::error::{Delivery, Error, Kind};
 
@@ -30,11 +30,18 @@ pub(crate) struct State {
     newest: OnceLock<Revision>,
     /// That the server is modern was not found out but assumed.
     assumed: AtomicBool,
+    /// When somebody was being asked.
+    pub(super) pauses: Arc<Pauses>,
 }
 
 impl State {
     pub(crate) fn keeper(&self) -> Option<&Keeper> {
         self.keeper.get()
+    }
+
+    /// The clocks of a request that begins now, if it is one in a session.
+    pub(crate) fn standing(&self) -> Option<Standing> {
+        self.keeper.get().map(|_| Standing::new(&self.pauses))
     }
 
     /// The server is of the legacy era, for the life of this client.
@@ -91,8 +98,7 @@ impl Core {
     /// the server to say that they are done there. The request is repeated then, whatever it said.
     pub(crate) async fn visit(&self, urls: InputRequests, visits: &mut Visits) -> Result<(), Error> {
         let ids: Vec<String> = urls.keys().cloned().collect();
-        let (known, new): (InputRequests, InputRequests) =
-            urls.into_iter().partition(|(id, _)| visits.agreed.contains(id));
+        let new: InputRequests = urls.into_iter().filter(|(id, _)| !visits.agreed.contains(id)).collect();
         if !new.is_empty() {
             visits.agreed.extend(new.keys().cloned());
             visits.rounds = 0;
@@ -100,7 +106,6 @@ impl Core {
                 check_agreed(answer)?;
             }
         }
-        drop(known);
         let Some(keeper) = self.legacy.keeper() else { return Ok(()) };
         let session = keeper.session(self).await?;
         let wait = FIRST_VISIT.saturating_mul(2_u32.saturating_pow(visits.rounds)).min(LONGEST_VISIT);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_client::{Change, Changes, Client, Limits, SubscriptionFilter};
+use switchboard_client::{Change, Changes, Client, ElicitReply, Limits, SubscriptionFilter};
 use switchboard_testkit::scripted_http::{Live, Reply, ScriptedHttp};
 
 use super::{builder, call, check_done, server, text};
@@ -42,6 +42,30 @@ async fn what_the_server_says_of_its_own_accord_is_heard_and_answered() {
     client.close().await;
     server.left(1).await;
     assert_eq!(server.asked("GET").len(), 1);
+}
+
+#[tokio::test]
+async fn no_clock_runs_while_a_person_is_asked_before_the_answer_has_begun() {
+    let (stream, live) = Reply::live(": hello\n\n");
+    let asked = json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {
+        "message": "Who?", "requestedSchema": {"type": "object", "properties": {}}
+    }});
+    let silent = Reply::raw("").then_hold().and_on(&live, format!("data: {asked}\n\n"));
+    let server = server([("GET", stream), ("tools/call", silent)]).await;
+    // A person who takes an hour.
+    let builder = builder().on_elicit(|_| async {
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        tokio::time::resume();
+        ElicitReply::Decline
+    });
+    let client = builder.http(server.url()).await.unwrap();
+    let calling = tokio::spawn({
+        let client = client.clone();
+        async move { call(&client).await }
+    });
+    server.heard("response", 1).await;
+    assert!(!calling.is_finished(), "{:?}", calling.await);
 }
 
 #[tokio::test]
