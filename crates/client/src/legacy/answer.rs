@@ -2,10 +2,12 @@
 //! after the other.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use switchboard_protocol::Revision;
 use switchboard_protocol::era::legacy::question;
 use switchboard_protocol::error::{ErrorCode, ProtocolError};
@@ -92,7 +94,12 @@ async fn answer(ears: Arc<Ears>, question: Question, revision: Revision) -> Vec<
     let Question { id, request, .. } = question;
     let _pause = ears.pauses.pause();
     let asked = BTreeMap::from([(KEY.to_owned(), request.clone())]);
-    let answered = ears.inputs().answer(asked).await.map_err(|error| refusal(&error));
+    // One handler that panics must not end the task that answers everything else. Nothing of it is used again.
+    let answered = AssertUnwindSafe(ears.inputs().answer(asked)).catch_unwind().await;
+    let answered = match answered {
+        Ok(answered) => answered.map_err(|error| refusal(&error)),
+        Err(_) => Err(ProtocolError::internal("The client failed to answer")),
+    };
     let outcome = answered.and_then(|mut answers| {
         let response = answers.remove(KEY).ok_or_else(|| ProtocolError::internal("Nothing was answered"))?;
         question::answer(&request, &response, revision).map_err(ProtocolError::internal)

@@ -112,6 +112,21 @@ async fn a_refusal_by_a_person_is_told_to_the_server_and_the_call_goes_on() {
     client.call("f", &()).await.unwrap();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_costs_its_question_only() {
+    let (pipe, mut peer) = session(NEWEST, no_script);
+    let builder = legacy()
+        .on_sampling(|asked| async move { panic!("no model for {} messages", asked.messages.len()) })
+        .on_elicit(|_| std::future::ready(ElicitReply::Decline));
+    let _client = connect(builder, pipe).await;
+    peer.ask(json!(1), "sampling/createMessage", sampling());
+    peer.ask(json!(2), "elicitation/create", form());
+    let answers = peer.wait("response", 2).await;
+    assert_eq!(answers[0]["error"]["code"], -32603, "{}", answers[0]);
+    assert!(!answers[0].to_string().contains("no model"), "{}", answers[0]);
+    assert_eq!(answers[1]["result"]["action"], "decline", "{}", answers[1]);
+}
+
 /// A person who takes this long.
 fn slow(builder: ClientBuilder, seconds: u64) -> ClientBuilder {
     builder.on_elicit(move |_| async move {
