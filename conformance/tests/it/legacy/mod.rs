@@ -1,5 +1,6 @@
 //! The story in the revisions with a handshake, and what must never lead there.
 
+mod changes;
 mod differences;
 mod downgrade;
 mod middle;

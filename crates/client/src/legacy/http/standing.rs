@@ -54,7 +54,9 @@ async fn listen(shared: Arc<Shared>, ears: Arc<Ears>) {
     let mut was_open = false;
     loop {
         let mut asked = None;
-        match way.get(after.as_ref()).await {
+        let answer = way.get(after.as_ref()).await;
+        shared.set_listening();
+        match answer {
             Ok(mut events) => {
                 if was_open && after.is_none() {
                     // Nothing tells the server where to go on.

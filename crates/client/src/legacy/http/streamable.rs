@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use switchboard_protocol::{RequestId, Revision};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::answer::Answer;
@@ -24,6 +25,9 @@ use crate::link::{Opening, Said};
 /// How long the goodbye to a server may take.
 const GOODBYE: Duration = Duration::from_secs(2);
 
+/// How long a server may take to answer whether it has a stream of its own before changes are said to be heard.
+const LISTENING: Duration = Duration::from_secs(2);
+
 /// One session over Streamable HTTP.
 pub(crate) struct StreamableHttp {
     shared: Arc<Shared>,
@@ -38,6 +42,8 @@ pub(crate) struct StreamableHttp {
 pub(super) struct Shared {
     way: Mutex<Arc<Way>>,
     end: End,
+    /// Set once the server has answered whether it has a stream of its own.
+    listening: watch::Sender<bool>,
 }
 
 impl Shared {
@@ -66,13 +72,18 @@ impl Shared {
     pub(super) fn over(&self) -> Over {
         self.end.wait()
     }
+
+    /// What the server says of its own accord is heard from now on, as far as it ever will be.
+    pub(super) fn set_listening(&self) {
+        self.listening.send_replace(true);
+    }
 }
 
 impl StreamableHttp {
     pub(crate) fn new(link: &HttpLink, ears: &Arc<Ears>) -> Self {
         let way = Mutex::new(Arc::new(Way::new(link.share())));
         Self {
-            shared: Arc::new(Shared { way, end: End::new() }),
+            shared: Arc::new(Shared { way, end: End::new(), listening: watch::Sender::new(false) }),
             ears: Arc::clone(ears),
             cancellations: Arc::new(Cancellations::new()),
             acknowledgement: Acknowledgement::default(),
@@ -120,6 +131,14 @@ impl StreamableHttp {
     pub(crate) fn listen(&self) {
         let standing = Standing::open(Arc::clone(&self.shared), Arc::clone(&self.ears));
         *lock(&self.standing) = Some(standing);
+    }
+
+    /// Waits until nothing is missed that the server says of its own accord: what it says while it has no stream
+    /// to say it on is lost. One that does not answer in time is listened to nevertheless.
+    pub(crate) async fn listening(&self) {
+        let mut listening = self.shared.listening.subscribe();
+        // The sender lives as long as `self`, and what counts is that no more is waited for.
+        let _ = timeout(LISTENING, listening.wait_for(|listening| *listening)).await;
     }
 
     pub(crate) fn is_over(&self) -> bool {
