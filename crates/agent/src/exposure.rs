@@ -18,6 +18,7 @@ use switchboard_protocol::model::tool::{InvalidTool, Tool};
 use switchboard_schema::{SchemaLimits, Validator, Violation};
 
 use crate::digest::Digest;
+use crate::identity::Identity;
 use crate::name::ServerName;
 
 pub use self::names::{MAX_TOOL_NAME, exposed_name};
@@ -53,6 +54,7 @@ pub struct Exposure {
     by_name: HashMap<String, usize>,
     left_out: Vec<LeftOut>,
     unchecked: Vec<LeftOut>,
+    servers: Vec<(ServerName, Identity)>,
     failed: Vec<FailedServer>,
 }
 
@@ -161,6 +163,16 @@ impl Exposure {
     /// a dialect that is not supported. Their servers check them.
     pub fn unchecked(&self) -> &[LeftOut] {
         &self.unchecked
+    }
+
+    /// The servers that listed their tools, and what is known of them.
+    pub fn servers(&self) -> &[(ServerName, Identity)] {
+        &self.servers
+    }
+
+    pub(crate) fn listed_by(mut self, servers: Vec<(ServerName, Identity)>) -> Self {
+        self.servers = servers;
+        self
     }
 
     /// The servers that did not list their tools. The others go on without them.

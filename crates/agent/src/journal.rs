@@ -118,8 +118,8 @@ impl Journal {
 
     /// A tap that records the messages of one server, for `ClientBuilder::on_wire`.
     ///
-    /// Of what a server says without being asked, such as notifications, the first 1 000 messages between two
-    /// others are recorded; the rest is only counted.
+    /// Of what a server says without being asked, such as notifications, and of its own requests with their
+    /// answers, the first 1 000 messages between two others are recorded; the rest is only counted.
     pub fn tap(&self, server: ServerName) -> impl Fn(WireMessage<'_>) + Send + Sync + 'static {
         let tap = WireTap::new(self.clone(), server);
         move |message| tap.see(&message)

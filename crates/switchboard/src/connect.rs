@@ -4,15 +4,16 @@ use switchboard_client::{ChildCommand, Client, ClientBuilder, Error};
 use tokio::sync::mpsc;
 
 use crate::auth::Headers;
+use crate::era::{self, EraArgs};
 use crate::failure::{Exit, Failure, LOGIN};
 use crate::servers::Target;
 
 /// The keys of language models. They are this program's, so no server that it starts inherits them.
 const MODEL_KEYS: [&str; 2] = ["OPENAI_API_KEY", "OPENROUTER_API_KEY"];
 
-/// A client that introduces itself as this program.
-pub(crate) fn builder() -> ClientBuilder {
-    Client::builder().info("switchboard", env!("CARGO_PKG_VERSION"))
+/// A client that introduces itself as this program and speaks what was chosen.
+pub(crate) fn builder(era: EraArgs) -> ClientBuilder {
+    Client::builder().info("switchboard", env!("CARGO_PKG_VERSION")).era(era.era())
 }
 
 /// Connects to the server called `name`. Any failure but a login or a mistake of the person means that it cannot be
@@ -62,8 +63,9 @@ pub(crate) fn failure(error: &Error) -> Failure {
 
 fn with_hint(exit: Exit, error: &Error, otherwise: &str) -> Failure {
     let hint = match exit {
-        Exit::Login => LOGIN,
-        _ => error.next_action().unwrap_or(otherwise),
+        Exit::Login => LOGIN.to_owned(),
+        _ if error.is_legacy() => era::NO_SESSION.to_owned(),
+        _ => error.next_action().map_or_else(|| otherwise.to_owned(), era::in_options),
     };
     Failure::new(exit, error.cause(), hint)
 }

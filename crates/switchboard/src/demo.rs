@@ -7,11 +7,19 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use city_weather::Api;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use switchboard_server::{ServeError, Server, Serving};
+#[cfg(feature = "legacy")]
+use switchboard_client::Revision;
+#[cfg(feature = "legacy")]
+use switchboard_server::Eras;
+use switchboard_server::{BuildError, Builder, ServeError, Server, Serving};
 use url::Url;
+use weather_station::Station;
 
+#[cfg(feature = "legacy")]
+use crate::era;
 use crate::failure::{Exit, Failure};
 use crate::interrupt;
 use crate::output;
@@ -38,9 +46,41 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
 
+    #[command(flatten)]
+    making: Making,
+}
+
+/// How the servers are made.
+#[derive(Args, Clone, Debug)]
+struct Making {
     /// Base URL of the service that city weather asks; Open-Meteo if absent
     #[arg(long, value_name = "URL", env = "CITY_WEATHER_URL", hide_env_values = true)]
     city_api: Option<Url>,
+
+    /// Speak no revision of the protocol after this one: a legacy one makes servers that need a session
+    #[cfg(feature = "legacy")]
+    #[arg(long, value_name = "DATE", value_parser = era::dates())]
+    newest: Option<Revision>,
+}
+
+impl Making {
+    /// As the libraries make them.
+    fn usual(city_api: Option<&Url>) -> Self {
+        Self {
+            city_api: city_api.cloned(),
+            #[cfg(feature = "legacy")]
+            newest: None,
+        }
+    }
+
+    fn build<S: Send + Sync + 'static>(&self, builder: Builder<S>, state: S) -> Result<Server, BuildError> {
+        #[cfg(feature = "legacy")]
+        let builder = match self.newest {
+            Some(newest) => builder.eras(Eras::up_to(newest)),
+            None => builder,
+        };
+        builder.build(state)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -81,7 +121,7 @@ impl Example {
         }
     }
 
-    async fn server(self, city_api: Option<&Url>) -> Result<Server, Failure> {
+    async fn server(self, making: &Making) -> Result<Server, Failure> {
         let broken = |error: String| {
             Failure::usage(
                 format!("the demo server {} does not start: {error}", self.name()),
@@ -92,10 +132,14 @@ impl Example {
             Self::Station => {
                 let station =
                     weather_station::api::start().await.map_err(|error| broken(error.to_string()))?;
-                weather_station::server(&format!("http://{station}/"))
+                let station = Station::at(&format!("http://{station}/"));
+                making.build(weather_station::builder(), station)
             }
-            Self::City => city_weather::server(city_api.map(Url::as_str)),
-            Self::Calculator => calculator::server(),
+            Self::City => {
+                let api = Api::at(making.city_api.as_ref().map(Url::as_str));
+                making.build(city_weather::builder(), api)
+            }
+            Self::Calculator => making.build(calculator::builder(), ()),
         };
         server.map_err(|error| broken(error.to_string()))
     }
@@ -117,18 +161,18 @@ pub(crate) struct Named {
 impl Running {
     /// Starts all of them on free loopback ports.
     pub(crate) async fn start(city_api: Option<&Url>) -> Result<Self, Failure> {
-        Self::listen(&ALL, None, city_api).await
+        Self::listen(&ALL, None, &Making::usual(city_api)).await
     }
 
     async fn listen(
         examples: &[Example],
         first: Option<SocketAddr>,
-        city_api: Option<&Url>,
+        making: &Making,
     ) -> Result<Self, Failure> {
         let mut servers = Vec::new();
         for (example, offset) in examples.iter().zip(0..) {
             let address = address(first, offset)?;
-            let server = example.server(city_api).await?;
+            let server = example.server(making).await?;
             let serving = server.http().bind(address).await.map_err(|error| refused(address, &error))?;
             servers.push((example.name(), serving));
         }
@@ -176,7 +220,7 @@ pub(crate) async fn command(args: DemoArgs, json: bool, screen: &Screen) -> Resu
         let [example] = examples else {
             return Err(Failure::usage("stdio carries one server only", "name station, city or calculator"));
         };
-        let server = example.server(args.city_api.as_ref()).await?;
+        let server = example.server(&args.making).await?;
         return server.serve_stdio().await.map_err(|error| {
             Failure::new(
                 Exit::Unreachable,
@@ -186,7 +230,7 @@ pub(crate) async fn command(args: DemoArgs, json: bool, screen: &Screen) -> Resu
         });
     }
     let end = ended()?;
-    let running = Running::listen(examples, args.listen, args.city_api.as_ref()).await?;
+    let running = Running::listen(examples, args.listen, &args.making).await?;
     for named in running.named() {
         if json {
             output::json(&named)?;

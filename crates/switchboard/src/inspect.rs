@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use clap::Args;
 use serde_json::value::RawValue;
-use switchboard_agent::visible;
+use switchboard_agent::{Identity, visible};
 use switchboard_client::{Direction, WireMessage};
 
 use crate::auth::AuthArgs;
 use crate::connect;
+use crate::era::EraArgs;
 use crate::failure::Failure;
 use crate::interrupt::unless_interrupted;
 use crate::output;
@@ -17,7 +18,7 @@ use crate::servers::Target;
 
 /// Send one request to a server and show its result as it came
 ///
-/// The client adds its _meta and, over HTTP, the headers. The result is neither decoded nor judged: a tool that
+/// The client adds its _meta and, over HTTP, the headers; where the server needs a session, it opens one first. The result is neither decoded nor judged: a tool that
 /// reports an error is a result like any other.
 #[derive(Args, Debug)]
 pub(crate) struct InspectArgs {
@@ -38,6 +39,9 @@ pub(crate) struct InspectArgs {
     wire: bool,
 
     #[command(flatten)]
+    era: EraArgs,
+
+    #[command(flatten)]
     auth: AuthArgs,
 }
 
@@ -45,7 +49,7 @@ pub(crate) struct InspectArgs {
 pub(crate) async fn command(args: InspectArgs, json: bool, screen: &Screen) -> Result<(), Failure> {
     let target = Target::parse(&args.server)?;
     let params = args.params.as_deref().map(params).transpose()?;
-    let mut builder = connect::builder();
+    let mut builder = connect::builder(args.era);
     if args.wire {
         builder = builder.on_wire(wire(screen.clone()));
     }
@@ -55,6 +59,7 @@ pub(crate) async fn command(args: InspectArgs, json: bool, screen: &Screen) -> R
         .headers(&target.is_http().then_some(name.as_str()).into_iter().collect::<Vec<_>>(), screen)?;
     let connecting = connect::connect((&name, &target), builder, &headers, None);
     let client = unless_interrupted(connecting).await?;
+    screen.note(&format!("{name}: {}", Identity::of(&client)));
     let request = client.request_raw(args.method, params.as_deref());
     let result = unless_interrupted(async { request.await.map_err(|error| shown(&error, screen)) }).await;
     client.close().await;

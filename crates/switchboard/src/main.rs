@@ -1,7 +1,7 @@
 //! The `switchboard` program: reads the command line, runs one command, and says how it ended.
 //!
-//! One file a command: `run`, `tools`, `inspect`, `demo`. What they share: `servers`, `auth` and `session` for whom
-//! to talk to, `consent`, `ask` and `elicit` for what is allowed and said, `model` for who picks the tools; `output` is stdout, `screen` is
+//! One file a command: `run`, `tools`, `inspect`, `demo`. What they share: `servers`, `era`, `auth` and `session`
+//! for whom to talk to and how, `consent`, `ask` and `elicit` for what is allowed and said, `model` for who picks the tools; `output` is stdout, `screen` is
 //! stderr, `failure` is how it ends badly. Everything else is in the libraries.
 
 mod ask;
@@ -12,6 +12,7 @@ mod connect;
 mod consent;
 mod demo;
 mod elicit;
+mod era;
 mod failure;
 mod inspect;
 mod interrupt;

@@ -6,8 +6,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use switchboard_agent::journal::{Entry, Event, Execution, Integration, Invocation, Selection, Sink};
-use switchboard_agent::{CallId, visible};
+use switchboard_agent::journal::{
+    Discovery, Entry, Event, Execution, Integration, Invocation, Selection, Sink,
+};
+use switchboard_agent::{CallId, ServerName, visible};
 use tokio::task::JoinHandle;
 
 use crate::screen::Screen;
@@ -20,13 +22,14 @@ const TICK: Duration = Duration::from_millis(100);
 const MAX_WORDS: usize = 60;
 
 /// What is running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Work {
+    Server(ServerName),
     Model,
     Call(CallId),
 }
 
-/// Shows a bar for each call and for each wait for the model.
+/// Shows a bar for each call and for each wait, for a server or for the model.
 #[derive(Debug)]
 pub(crate) struct Bars {
     screen: Screen,
@@ -83,6 +86,12 @@ impl Bars {
 impl Sink for Bars {
     fn write(&mut self, entry: &Entry) {
         match &entry.event {
+            Event::Discovery(Discovery::Connecting { server }) => {
+                self.start(Work::Server(server.clone()), fit(&format!("connecting to {server}")));
+            }
+            Event::Discovery(Discovery::Opened { server, .. } | Discovery::Failed { server, .. }) => {
+                drop(self.running.remove(&Work::Server(server.clone())));
+            }
             Event::Selection(Selection::Asked { selector, .. }) => self.start(Work::Model, fit(selector)),
             Event::Selection(
                 Selection::Answered { .. } | Selection::TextDelta { .. } | Selection::Empty { .. },

@@ -8,6 +8,7 @@ use switchboard_agent::ServerName;
 use url::Url;
 
 use crate::auth::AuthArgs;
+use crate::era::EraArgs;
 use crate::failure::Failure;
 
 /// The most characters of a name that is made up from an address or a program.
@@ -39,6 +40,9 @@ pub(crate) struct ServerArgs {
     /// Base URL of the service that the demo's city weather asks; Open-Meteo if absent
     #[arg(long, value_name = "URL", env = "CITY_WEATHER_URL", hide_env_values = true)]
     pub(crate) city_api: Option<Url>,
+
+    #[command(flatten)]
+    pub(crate) era: EraArgs,
 
     #[command(flatten)]
     pub(crate) auth: AuthArgs,
@@ -95,6 +99,7 @@ impl ServerArgs {
         self.commands.extend(inner.commands);
         self.demo |= inner.demo;
         self.city_api = inner.city_api.or(self.city_api);
+        self.era = self.era.and(inner.era);
         self.auth.extend(inner.auth);
         self.command.extend(inner.command);
         self

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use switchboard_agent::exposure::{Exposure, FailedServer};
 use switchboard_agent::journal::{Discovery, Journal};
 use switchboard_agent::policy::{Mode, Policy};
-use switchboard_agent::{Agent, Interrupt, Limits, Selector, ServerName};
+use switchboard_agent::{Agent, Identity, Interrupt, Limits, Selector, ServerName};
 use switchboard_client::Client;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -225,24 +225,25 @@ impl Opened {
                 });
                 async move {
                     let since = Instant::now();
-                    (spec.name.clone(), run.connect(spec, lines).await, since.elapsed())
+                    journal.record(Discovery::Connecting { server: spec.name.clone() });
+                    let connected = run.connect(spec, lines).await;
+                    run.connected(&spec.name, &connected, since.elapsed());
+                    (spec.name.clone(), connected)
                 }
             })
             .collect();
         let mut failures = Vec::new();
         let connected = join_all(connecting).await;
-        let some = connected.iter().any(|(_, connected, _)| connected.is_ok());
-        for (server, connected, took) in connected {
+        let some = connected.iter().any(|(_, connected)| connected.is_ok());
+        for (server, connected) in connected {
             match connected {
                 Ok(client) => self.clients.push((server, client)),
                 Err(failure) => {
-                    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
                     if some {
                         screen.warning(&format!("{failure}; going on without {server}"));
                     }
                     let message = failure.cause().to_owned();
-                    self.failed.push(FailedServer { server: server.clone(), message });
-                    journal.record(Discovery::Failed { server, error: failure.to_string(), took_ms });
+                    self.failed.push(FailedServer { server, message });
                     failures.push(failure);
                 }
             }
@@ -272,6 +273,19 @@ impl Opened {
 }
 
 impl Run<'_> {
+    /// What became of a connection, for whoever watches, at the moment when it is known.
+    fn connected(&self, server: &ServerName, connected: &Result<Client, Failure>, took: Duration) {
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let server = server.clone();
+        self.journal.record(match connected {
+            Ok(client) => {
+                let Identity { revision, session, .. } = Identity::of(client);
+                Discovery::Opened { server, revision, session, took_ms }
+            }
+            Err(failure) => Discovery::Failed { server, error: failure.to_string(), took_ms },
+        });
+    }
+
     async fn connect(
         &self,
         spec: &ServerSpec,
@@ -279,7 +293,7 @@ impl Run<'_> {
     ) -> Result<Client, Failure> {
         let Self { options, headers, journal, screen } = self;
         let name = spec.name.as_str();
-        let mut builder = connect::builder().server_name(name);
+        let mut builder = connect::builder(options.servers.era).server_name(name);
         if options.verbose || options.trace.is_some() {
             builder = builder.on_wire(journal.tap(spec.name.clone()));
         }

@@ -75,12 +75,32 @@ impl Sink for Stages {
                     entry.elapsed_ms, "execution"
                 ));
             }
+            Event::Execution(Execution::Wire { server, direction, message }) => {
+                if let Some(said) = asked_by_the_server(*direction, message) {
+                    self.0.note(&format!("{:>6} ms  {:<13}  {server} {said}", entry.elapsed_ms, "execution"));
+                }
+            }
             _ => {
                 if let Some(line) = journal::line(entry) {
                     self.0.note(&line);
                 }
             }
         }
+    }
+}
+
+/// What a server asks of this program in a session, and that it is refused. A ping is nobody's concern.
+fn asked_by_the_server(direction: WireDirection, message: &Value) -> Option<String> {
+    let id = message.get("id")?;
+    match (direction, message.get("method").and_then(Value::as_str)) {
+        (WireDirection::Received, Some(method)) if method != "ping" => {
+            Some(format!("asks {} with id {id}", visible::quoted(method, 60)))
+        }
+        (WireDirection::Sent, None) => {
+            let why = message.get("error")?.get("message").and_then(Value::as_str).unwrap_or_default();
+            Some(format!("is refused an answer to id {id}: {}", visible::line(why)))
+        }
+        _ => None,
     }
 }
 

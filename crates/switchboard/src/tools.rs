@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use switchboard_agent::exposure::{ExposedTool, Exposure, FailedServer, LeftOut};
-use switchboard_agent::{Limits, Router, ServerName, render, visible};
+use switchboard_agent::{Identity, Limits, Router, ServerName, render, visible};
 use switchboard_protocol::model::tool::{CallToolResult, Tool};
 
 use crate::consent::ConsentArgs;
@@ -86,9 +86,21 @@ struct ToolEntry<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolList<'a> {
+    servers: Vec<ServerEntry<'a>>,
     tools: Vec<ToolEntry<'a>>,
     left_out: Vec<LeftOutEntry<'a>>,
     failed_servers: Vec<FailedEntry>,
+}
+
+/// A server that listed its tools, with `--json`.
+#[derive(Serialize)]
+struct ServerEntry<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    implementation: Option<&'a str>,
+    revision: &'a str,
+    /// Whether that revision takes a session: a legacy one does.
+    session: bool,
 }
 
 /// A server that a command went on without, with `--json`.
@@ -109,6 +121,14 @@ struct LeftOutEntry<'a> {
     server: &'a str,
     name: &'a str,
     reason: &'a str,
+}
+
+impl<'a> From<&'a (ServerName, Identity)> for ServerEntry<'a> {
+    fn from((name, identity): &'a (ServerName, Identity)) -> Self {
+        let Identity { implementation, revision, session } = identity;
+        let implementation = implementation.as_deref();
+        Self { name: name.as_str(), implementation, revision, session: *session }
+    }
 }
 
 impl<'a> From<&'a ExposedTool> for ToolEntry<'a> {
@@ -154,10 +174,15 @@ impl View<'_> {
         let (exposure, failed_servers) = self.exposure(servers).await?;
         if self.json {
             return output::json(&ToolList {
+                servers: exposure.servers().iter().map(ServerEntry::from).collect(),
                 tools: exposure.tools().iter().map(ToolEntry::from).collect(),
                 left_out: exposure.left_out().iter().map(LeftOutEntry::from).collect(),
                 failed_servers,
             });
+        }
+        // With -v, it was said when it was found out.
+        for (server, identity) in exposure.servers().iter().filter(|_| !self.verbose) {
+            self.screen.note(&format!("{server}: {identity}"));
         }
         for left_out in exposure.left_out() {
             let LeftOut { server, tool, reason } = left_out;
@@ -169,7 +194,11 @@ impl View<'_> {
     async fn show(&self, name: &str, servers: ServerArgs) -> Result<(), Failure> {
         let (exposure, _) = self.exposure(servers).await?;
         let tool = find(&exposure, name)?;
-        if self.json { output::json(&ToolEntry::from(tool)) } else { output::text(&page(tool)) }
+        if self.json {
+            return output::json(&ToolEntry::from(tool));
+        }
+        let server = exposure.servers().iter().find(|(server, _)| server == tool.server());
+        output::text(&page(tool, server.map(|(_, identity)| identity)))
     }
 
     /// The tools of all servers, without keeping the connections.
@@ -336,12 +365,15 @@ fn summary(tool: &Tool) -> String {
 }
 
 /// Everything about one tool.
-fn page(tool: &ExposedTool) -> String {
+fn page(tool: &ExposedTool, server: Option<&Identity>) -> String {
     let definition = tool.tool();
     let mut page = format!("{}\n", full_name(tool));
     let mut row = |label: &str, text: &str| page.push_str(&format!("  {label:<10} {text}\n"));
     if let Some(title) = &definition.title {
         row("title", &visible::line(title));
+    }
+    if let Some(server) = server {
+        row("server", &server.to_string());
     }
     row("model sees", tool.name());
     row("claims", &claims(definition));

@@ -4,7 +4,7 @@
 use exmex::{Express, FlatEx, FloatOpsFactory, MakeOperators, Operator};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use switchboard_server::{Args, BuildError, Json, Server, Tool, ToolError};
+use switchboard_server::{Args, BuildError, Builder, Json, Server, Tool, ToolError};
 
 /// How angles are written.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -38,13 +38,16 @@ pub struct Value {
 /// # Errors
 /// When the server's definition is faulty, naming every fault.
 pub fn server() -> Result<Server, BuildError> {
-    Server::builder("calculator", env!("CARGO_PKG_VERSION"))
-        .tool(
-            Tool::new("calculator_arithmetic", arithmetic)
-                .describe("Calculates the value of an arithmetic expression such as 2 + 3 * 4 or sqrt(16)")
-                .read_only(),
-        )
-        .build(())
+    builder().build(())
+}
+
+/// What the server is made of, for whoever wants it in another way.
+pub fn builder() -> Builder<()> {
+    Server::builder("calculator", env!("CARGO_PKG_VERSION")).tool(
+        Tool::new("calculator_arithmetic", arithmetic)
+            .describe("Calculates the value of an arithmetic expression such as 2 + 3 * 4 or sqrt(16)")
+            .read_only(),
+    )
 }
 
 async fn arithmetic(Args(asked): Args<Expression>) -> Result<Json<Value>, ToolError> {

@@ -4,22 +4,26 @@ mod open_meteo;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use switchboard_server::{Args, BuildError, Json, Server, State, Tool, ToolError};
+use switchboard_server::{Args, BuildError, Builder, Json, Server, State, Tool, ToolError};
 
-use crate::open_meteo::Api;
+pub use crate::open_meteo::Api;
 
 /// The MCP server; `base_url` names another service of the same shape.
 ///
 /// # Errors
 /// When the server's definition is faulty, naming every fault.
 pub fn server(base_url: Option<&str>) -> Result<Server, BuildError> {
+    builder().build(Api::at(base_url))
+}
+
+/// What the server is made of, for whoever wants it in another way.
+pub fn builder() -> Builder<Api> {
     let sentence = Tool::new("get_weather", get_weather).describe("The weather in a city, in one sentence");
     let data =
         Tool::new("weather_current", weather_current).describe("The current weather in a city, as data");
     Server::builder("city-weather", env!("CARGO_PKG_VERSION"))
         .tool(sentence.read_only())
         .tool(data.read_only())
-        .build(Api::at(base_url))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

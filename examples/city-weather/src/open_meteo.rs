@@ -10,7 +10,7 @@ const FORECAST: &str = "https://api.open-meteo.com";
 
 /// The two services: one finds places by name, the other knows their weather.
 #[derive(Clone, Debug)]
-pub(crate) struct Api {
+pub struct Api {
     geocoding: String,
     forecast: String,
     http: reqwest::Client,
@@ -52,7 +52,8 @@ struct Refusal {
 
 impl Api {
     /// The usual services, or both below another URL.
-    pub(crate) fn at(base_url: Option<&str>) -> Self {
+    #[must_use]
+    pub fn at(base_url: Option<&str>) -> Self {
         // Another part of the program may have chosen the provider already; either will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let at = |usual: &str| base_url.unwrap_or(usual).trim_end_matches('/').to_owned();

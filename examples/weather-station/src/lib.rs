@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use switchboard_server::{BuildError, Json, Say as _, Server, State, Tool, ToolError};
+use switchboard_server::{BuildError, Builder, Json, Say as _, Server, State, Tool, ToolError};
 
 /// What one place measures. A place has the fields that its sensor has.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -91,19 +91,31 @@ humid, stuffy, loud or rainy it is here.";
 /// # Errors
 /// When the server's definition is faulty, naming every fault.
 pub fn server(url: &str) -> Result<Server, BuildError> {
-    // Another part of the program may have chosen the provider already; either will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Server::builder("weather-station", env!("CARGO_PKG_VERSION"))
-        .tool(
-            Tool::new("get_climate", get_climate).title("Climate at home").describe(DESCRIPTION).read_only(),
-        )
-        .build(Station { url: url.to_owned(), http: reqwest::Client::new() })
+    builder().build(Station::at(url))
 }
 
-#[derive(Clone)]
-struct Station {
+/// What the server is made of, for whoever wants it in another way.
+pub fn builder() -> Builder<Station> {
+    Server::builder("weather-station", env!("CARGO_PKG_VERSION")).tool(
+        Tool::new("get_climate", get_climate).title("Climate at home").describe(DESCRIPTION).read_only(),
+    )
+}
+
+/// Where the station is, and how it is asked.
+#[derive(Clone, Debug)]
+pub struct Station {
     url: String,
     http: reqwest::Client,
+}
+
+impl Station {
+    /// The station at `url`.
+    #[must_use]
+    pub fn at(url: &str) -> Self {
+        // Another part of the program may have chosen the provider already; either will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Self { url: url.to_owned(), http: reqwest::Client::new() }
+    }
 }
 
 async fn get_climate(State(station): State<Station>) -> Result<Json<BTreeMap<String, Place>>, ToolError> {

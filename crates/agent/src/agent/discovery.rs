@@ -30,10 +30,13 @@ impl Agent {
 
     async fn discover(&self) -> Result<Arc<Exposure>, AgentError> {
         let asked = join_all(self.gate.servers().map(|server| self.list(server))).await;
-        let (mut declared, mut failed) = (Vec::new(), Vec::new());
+        let (mut declared, mut identities, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         for (server, listing) in asked {
             match listing {
-                Ok(listing) => declared.push((server, listing.declared)),
+                Ok(Listing { identity, declared: tools }) => {
+                    identities.push((server.clone(), identity));
+                    declared.push((server, tools));
+                }
                 Err(error) => failed.push((server, error)),
             }
         }
@@ -43,7 +46,7 @@ impl Agent {
         let reported = failed
             .iter()
             .map(|(server, error)| FailedServer { server: server.clone(), message: error.message.clone() });
-        let exposure = Exposure::compile(declared).without(reported.collect());
+        let exposure = Exposure::compile(declared).listed_by(identities).without(reported.collect());
         self.record_exposure(&exposure);
         let absent = failed.into_iter().map(|(server, _)| server).chain(self.absent.iter().cloned());
         let absent: Vec<ServerName> = absent.collect();
@@ -58,8 +61,9 @@ impl Agent {
         self.journal.record(match &listing {
             Ok(listing) => Discovery::Connected {
                 server: server.clone(),
-                implementation: listing.implementation.clone(),
-                revision: listing.revision.clone(),
+                implementation: listing.identity.implementation.clone(),
+                revision: listing.identity.revision.clone(),
+                session: listing.identity.session,
                 tools: listing.declared.tools.len(),
                 took_ms,
             },

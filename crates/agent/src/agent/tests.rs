@@ -31,8 +31,11 @@ struct Fake {
 impl Upstream for Fake {
     fn list(&self) -> BoxFuture<'_, Result<Listing, UpstreamError>> {
         let listing = self.tools.clone().map(|tools| Listing {
-            revision: "2026-07-28".to_owned(),
-            implementation: Some("fake 1".to_owned()),
+            identity: crate::Identity {
+                implementation: Some("fake 1".to_owned()),
+                revision: "2026-07-28".to_owned(),
+                session: false,
+            },
             declared: Declared { tools, invalid: Vec::new() },
         });
         Box::pin(std::future::ready(listing))

@@ -93,6 +93,23 @@ pub enum Declaration {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Discovery {
+    /// A server is connected to.
+    Connecting {
+        /// Which.
+        server: ServerName,
+    },
+    /// It is known how to speak with a server. Nothing was listed yet.
+    Opened {
+        /// Which.
+        server: ServerName,
+        /// The revision that is spoken with it.
+        revision: String,
+        /// Whether that takes a session, as it does in the legacy revisions.
+        #[serde(default)]
+        session: bool,
+        /// How long it took, in milliseconds.
+        took_ms: u64,
+    },
     /// A server answers.
     Connected {
         /// Which.
@@ -102,6 +119,9 @@ pub enum Discovery {
         implementation: Option<String>,
         /// The revision that is spoken with it.
         revision: String,
+        /// Whether that takes a session, as it does in the legacy revisions.
+        #[serde(default)]
+        session: bool,
         /// How many tools it declares.
         tools: usize,
         /// How long it took, in milliseconds.

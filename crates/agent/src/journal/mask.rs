@@ -68,7 +68,9 @@ impl Masker {
         match event {
             Event::Declaration(_) | Event::Exposure(_) => {}
             Event::Discovery(Discovery::Failed { error, .. }) => self.text(error),
-            Event::Discovery(Discovery::Connected { .. }) => {}
+            Event::Discovery(
+                Discovery::Connecting { .. } | Discovery::Opened { .. } | Discovery::Connected { .. },
+            ) => {}
             Event::Selection(selection) => self.selection(selection),
             Event::Authorization(Authorization::Asked { arguments, .. })
             | Event::Invocation(Invocation::Started { arguments, .. }) => self.value(arguments),

@@ -188,9 +188,11 @@ fn of_a_flood_on_the_wire_the_beginning_is_recorded_and_the_rest_counted() {
         received(r#"{"jsonrpc":"2.0","method":"notifications/message"}"#);
     }
     received(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-    for _ in 0..1001 {
-        received("noise");
+    for _ in 0..500 {
+        received(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        tap(WireMessage { direction: Direction::Sent, bytes: br#"{"jsonrpc":"2.0","id":1,"result":{}}"# });
     }
+    received("noise");
     drop(tap);
     let left_out = |entry: &Entry| match entry.event {
         Event::Execution(Execution::WireLeftOut { messages, .. }) => Some(messages),
@@ -223,4 +225,36 @@ fn a_journal_in_lines_ends_with_a_note_at_its_limit() {
     assert!(text.len() < 1400, "{} bytes", text.len());
     let last: Entry = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert!(format!("{last:?}").contains("the journal ends here"), "{last:?}");
+}
+
+#[test]
+fn how_a_server_is_spoken_to_is_told_and_reads_back() {
+    let revision = "DATE".to_owned();
+    let opened =
+        |session| Discovery::Opened { server: server(), revision: revision.clone(), session, took_ms: 9 };
+    let connected = |session| Discovery::Connected {
+        server: server(),
+        implementation: Some("demo 1".to_owned()),
+        revision: revision.clone(),
+        session,
+        tools: 1,
+        took_ms: 2,
+    };
+    for (event, said) in [
+        (Discovery::Connecting { server: server() }, "connecting to s"),
+        (opened(false), "s speaks revision DATE, found out in 9 ms"),
+        (opened(true), "s speaks revision DATE in a session, found out in 9 ms"),
+        (connected(false), "s (demo 1) answers in 2 ms, revision DATE, 1 tool"),
+        (connected(true), "s (demo 1) answers in 2 ms, revision DATE in a session, 1 tool"),
+    ] {
+        let entry = Entry { seq: 1, unix_ms: 0, elapsed_ms: 7, event: event.into() };
+        let shown = line(&entry).unwrap();
+        assert!(shown.ends_with(said), "{shown}");
+        let text = serde_json::to_string(&entry).unwrap();
+        assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entry, "{text}");
+    }
+    let before =
+        r#"{"stage":"discovery","what":"connected","server":"s","revision":"DATE","tools":1,"took_ms":2}"#;
+    let read: Event = serde_json::from_str(before).unwrap();
+    assert!(matches!(read, Event::Discovery(Discovery::Connected { session: false, .. })), "{read:?}");
 }

@@ -11,6 +11,7 @@ use super::event::{
     Declaration, Discovery, Event, Execution, Exposed, Integration, Invocation, ResultEvent, Selection,
     WireDirection,
 };
+use crate::identity::in_a_session;
 use crate::visible;
 
 /// The most characters of one text in a line.
@@ -43,15 +44,7 @@ fn body(event: &Event, out: &mut String) -> std::fmt::Result {
             write!(out, "{server}/{}", short(tool))?;
             title.as_ref().map_or(Ok(()), |title| write!(out, ": {}", short(title)))
         }
-        Event::Discovery(Discovery::Connected { server, implementation, revision, tools, took_ms }) => {
-            let itself =
-                implementation.as_deref().map(|name| format!(" ({})", short(name))).unwrap_or_default();
-            let tools = count(*tools, "tool");
-            write!(out, "{server}{itself} answers in {took_ms} ms, revision {}, {tools}", short(revision))
-        }
-        Event::Discovery(Discovery::Failed { server, error, took_ms }) => {
-            write!(out, "{server} failed after {took_ms} ms: {}", short(error))
-        }
+        Event::Discovery(event) => discovery(event, out),
         Event::Exposure(exposed) => exposure(exposed, out),
         Event::Selection(event) => selection(event, out),
         Event::Authorization(event) => authorization(event, out),
@@ -81,6 +74,26 @@ fn body(event: &Event, out: &mut String) -> std::fmt::Result {
             }
         },
         Event::Integration(event) => integration(event, out),
+    }
+}
+
+fn discovery(event: &Discovery, out: &mut String) -> std::fmt::Result {
+    match event {
+        Discovery::Connecting { server } => write!(out, "connecting to {server}"),
+        Discovery::Opened { server, revision, session, took_ms } => {
+            let (revision, session) = (short(revision), in_a_session(*session));
+            write!(out, "{server} speaks revision {revision}{session}, found out in {took_ms} ms")
+        }
+        Discovery::Connected { server, implementation, revision, session, tools, took_ms } => {
+            let itself =
+                implementation.as_deref().map(|name| format!(" ({})", short(name))).unwrap_or_default();
+            let (revision, session) = (short(revision), in_a_session(*session));
+            let tools = count(*tools, "tool");
+            write!(out, "{server}{itself} answers in {took_ms} ms, revision {revision}{session}, {tools}")
+        }
+        Discovery::Failed { server, error, took_ms } => {
+            write!(out, "{server} failed after {took_ms} ms: {}", short(error))
+        }
     }
 }
 

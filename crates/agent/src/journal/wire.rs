@@ -16,7 +16,7 @@ const UNASKED: u64 = 1000;
 pub(super) struct WireTap {
     journal: Journal,
     server: ServerName,
-    /// Messages that nobody asked for since the last one that is an answer or was sent.
+    /// Messages that nobody asked for since the last request of this side, or answer to one.
     unasked: Mutex<u64>,
 }
 
@@ -33,7 +33,12 @@ impl WireTap {
         let message = serde_json::from_slice(message.bytes)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(message.bytes).into_owned()));
         let answer = message.get("id").is_some() && message.get("method").is_none();
-        if direction == WireDirection::Received && !answer {
+        // What a server of a session asks, and what it is told, is of its making: it asks as often as it likes.
+        let unasked = match direction {
+            WireDirection::Received => !answer,
+            WireDirection::Sent => answer,
+        };
+        if unasked {
             let mut unasked = self.unasked.lock().unwrap_or_else(PoisonError::into_inner);
             *unasked += 1;
             if *unasked > UNASKED {

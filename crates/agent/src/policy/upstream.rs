@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use switchboard_protocol::model::tool::Tool;
 
 use crate::exposure::Declared;
+use crate::identity::Identity;
 use crate::outcome::ToolOutcome;
 
 pub(crate) use self::client::ClientUpstream;
@@ -44,10 +45,7 @@ pub(crate) struct CallProgress {
 /// What a server says when it is asked for its tools.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listing {
-    /// The revision that is spoken with it.
-    pub(crate) revision: String,
-    /// What it calls itself.
-    pub(crate) implementation: Option<String>,
+    pub(crate) identity: Identity,
     pub(crate) declared: Declared,
 }
 

@@ -127,6 +127,23 @@ fn a_server_that_cannot_be_reached_is_4() {
     check(&["tools", "list", "--", "sh", "-c", "echo a reason >&2; exit 3"], 4, &["a reason"]);
 }
 
+/// A build that opens no sessions says so, and what to do.
+#[cfg(not(feature = "legacy"))]
+#[test]
+fn a_server_that_needs_a_session_is_4() {
+    let url = canned::serve(|_| {
+        (
+            400,
+            json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "no session"}})
+                .to_string(),
+        )
+    });
+    let parts = ["legacy", "this build of switchboard opens no sessions", "the feature legacy"];
+    check(&["tools", "list", "--server", &format!("{url}/mcp")], 4, &parts);
+    check(&["inspect", &format!("{url}/mcp"), "tools/list"], 4, &parts);
+    check(&["tools", "list", "--demo", "--era", "legacy"], 1, &["--era", "auto, modern"]);
+}
+
 #[test]
 fn a_tool_error_is_5() {
     let expression = r#"{"expression": "2 + * 3"}"#;
@@ -159,6 +176,7 @@ fn help_and_version_are_no_failure() {
         "no_tool_fits",
         "kind ",
         "no variables",
+        "--era",
     ] {
         assert!(help.contains(part), "{part} is not in {help}");
     }

@@ -17,6 +17,8 @@ mod elicit;
 mod failures;
 mod inspect;
 mod interrupt;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod model;
 mod program;
 mod run;

@@ -145,5 +145,5 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     let mut child = command(["tools", "list", "--demo"]).spawn().unwrap();
     drop(child.stdout.take());
     let ran = finish(child).expect(0);
-    assert_eq!(ran.stderr, "");
+    assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
 }

@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use super::{CallProgress, Listing, ProgressSink, Upstream, UpstreamError};
 use crate::exposure::Declared;
+use crate::identity::Identity;
 use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
 
 /// A client, or what makes one.
@@ -58,10 +59,8 @@ impl Upstream for ClientUpstream {
         Box::pin(async {
             let client = self.client().await?;
             let tools = client.tools().await?;
-            let implementation = client.server_info().map(|info| format!("{} {}", info.name, info.version));
             Ok(Listing {
-                revision: client.revision().to_string(),
-                implementation,
+                identity: Identity::of(&client),
                 declared: Declared { tools: tools.to_vec(), invalid: client.excluded_tools().to_vec() },
             })
         })
