@@ -61,7 +61,8 @@ const MIXES: &[Mix] = &[
         name: "modern exchanges over HTTP",
         mode: "http",
         times: "short",
-        warm_up: 20_000,
+        // Nothing is kept, but the heap takes long to have been through everything at once.
+        warm_up: 150_000,
         scripts: &[abandoned::EXCHANGES],
     },
     Mix {

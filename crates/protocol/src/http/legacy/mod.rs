@@ -35,16 +35,22 @@ pub fn era_of_post(headers: &HeaderMap, body: &[u8]) -> Era {
     if headers.contains_key(&METHOD) && !names_legacy {
         return Era::Modern;
     }
+    let may_be_legacy = names_legacy || version.is_none();
+    let is_settled = may_be_legacy || headers.contains_key(&SESSION_ID);
+    if is_settled && !may_name_version(body) {
+        return Era::Legacy;
+    }
     let peek = Peek::read(body);
     if peek.has_version {
         return Era::Modern;
     }
-    let may_be_legacy = names_legacy || version.is_none();
-    if may_be_legacy || peek.is_handshake || headers.contains_key(&SESSION_ID) {
-        Era::Legacy
-    } else {
-        Era::Modern
-    }
+    if is_settled || peek.is_handshake { Era::Legacy } else { Era::Modern }
+}
+
+/// False for most requests of a session, which need not be decoded to be told. A name may be written with
+/// escapes.
+fn may_name_version(body: &[u8]) -> bool {
+    memchr::memchr(b'\\', body).is_some() || memchr::memmem::find(body, VERSION_IN_META.as_bytes()).is_some()
 }
 
 /// What of a message tells its era.

@@ -23,7 +23,7 @@ use super::work::{Place, Work};
 use super::{Legacy, UNASKED, sse, token};
 use crate::entry::Core;
 use crate::http::{Body, answer as modern};
-use crate::legacy::{self, Event, Step};
+use crate::legacy::{self, Event, Exchange, Step};
 use crate::listen::{Slot, Slots};
 
 /// A message that was read, and what else is needed to serve it.
@@ -41,6 +41,28 @@ struct Outcome {
     /// Answers that are there.
     replies: Vec<Bytes>,
     work: Work,
+    /// What was said before all of it was at work.
+    said: Option<Bytes>,
+}
+
+impl Outcome {
+    /// What is said before the first wait, if it is more than answers.
+    async fn first_said(&mut self) -> Option<Bytes> {
+        if self.said.is_some() {
+            return self.said.take();
+        }
+        poll_fn(|cx| {
+            loop {
+                match self.work.poll_next(cx) {
+                    Poll::Ready(Some(Event::Reply(reply))) => self.replies.push(reply.into()),
+                    Poll::Ready(Some(Event::Cancelled)) => {}
+                    Poll::Ready(Some(Event::Message(message))) => return Poll::Ready(Some(message)),
+                    Poll::Ready(None) | Poll::Pending => return Poll::Ready(None),
+                }
+            }
+        })
+        .await
+    }
 }
 
 impl Legacy {
@@ -91,16 +113,25 @@ impl Legacy {
                 let step = legacy::dispatch(&self.server, live.session(), request, (body, extensions));
                 match step {
                     Step::Ready(reply) => answer::json(reply),
-                    Step::Running(exchange) => {
-                        let mut outcome = Outcome::default();
-                        outcome.work.add(exchange, slot);
-                        self.run(&live, outcome, false).await
-                    }
+                    Step::Running(exchange) => self.run_one(&live, exchange, slot).await,
                 }
             }
         };
         live.settle();
         Ok(answer)
+    }
+
+    /// Most handlers are ready at once and need no place among others.
+    async fn run_one(&self, live: &Arc<Live>, mut exchange: Exchange, slot: Slot) -> Response<Body> {
+        let mut outcome = Outcome::default();
+        match poll_fn(|cx| Poll::Ready(exchange.poll_event(cx))).await {
+            Poll::Ready(Event::Reply(reply)) => return answer::json(reply),
+            Poll::Ready(Event::Cancelled) => return self.run(live, outcome, false).await,
+            Poll::Ready(Event::Message(message)) => outcome.said = Some(message),
+            Poll::Pending => {}
+        }
+        outcome.work.add(exchange, slot);
+        self.run(live, outcome, false).await
     }
 
     /// Whoever sends something unreadable learns first whether there is a session to send it in.
@@ -178,17 +209,7 @@ impl Legacy {
     /// Answers with what is there after the first look at what runs, or with an event stream, while the
     /// rest runs on in a task: it belongs to the session, and goes on if the connection breaks.
     async fn run(&self, live: &Arc<Live>, mut outcome: Outcome, is_batch: bool) -> Response<Body> {
-        let said = poll_fn(|cx| {
-            loop {
-                match outcome.work.poll_next(cx) {
-                    Poll::Ready(Some(Event::Reply(reply))) => outcome.replies.push(reply.into()),
-                    Poll::Ready(Some(Event::Cancelled)) => {}
-                    Poll::Ready(Some(Event::Message(message))) => return Poll::Ready(Some(message)),
-                    Poll::Ready(None) | Poll::Pending => return Poll::Ready(None),
-                }
-            }
-        })
-        .await;
+        let said = outcome.first_said().await;
         if said.is_none() && outcome.work.is_empty() {
             return all_at_once(outcome.replies, is_batch);
         }
