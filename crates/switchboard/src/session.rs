@@ -22,16 +22,20 @@ use crate::connect;
 use crate::consent::ConsentArgs;
 use crate::demo;
 use crate::elicit::Desk;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::interrupt::{self, unless_interrupted};
 use crate::progress::Bars;
 use crate::screen::Screen;
 use crate::servers::{ServerArgs, ServerSpec, Target};
 use crate::stages::{self, Approvals, Stages};
+use crate::stdin;
 use crate::time_limit::{self, TimeLimit};
 
 /// How long servers get to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(5);
+/// What to do where a tool wants to ask and was told that nobody can be asked.
+const UNASKED: &str = "if the tool wants to ask the person, run it in a terminal, where the question can be shown and \
+                       answered";
 /// How long what a child wrote last may take to arrive, once it is gone.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -45,6 +49,14 @@ pub(crate) struct Options<'a> {
     pub(crate) trace: Option<&'a Path>,
     pub(crate) verbose: bool,
     pub(crate) time_limit: Option<TimeLimit>,
+}
+
+impl Options<'_> {
+    /// Whether a server may ask the person something. What is not going to be called is listed as for a call: a server
+    /// may leave tools out for those who cannot be asked.
+    fn take_questions(&self) -> bool {
+        self.consent.map_or_else(stdin::can_ask, ConsentArgs::takes_questions)
+    }
 }
 
 /// What all connections of a run share.
@@ -62,6 +74,8 @@ pub(crate) struct Session {
     interrupt: Interrupt,
     opened: Opened,
     time_limit: Option<TimeLimit>,
+    /// Whether servers were told that the person can be asked.
+    takes_questions: bool,
 }
 
 /// What was opened so far; ended in order also where opening goes wrong half-way.
@@ -123,7 +137,8 @@ impl Session {
         for failed in &opened.failed {
             builder = builder.absent(failed.server.clone());
         }
-        Ok(Self { agent: builder.build()?, interrupt, opened, time_limit: options.time_limit })
+        let (time_limit, takes_questions) = (options.time_limit, options.take_questions());
+        Ok(Self { agent: builder.build()?, interrupt, opened, time_limit, takes_questions })
     }
 
     /// The agent.
@@ -160,7 +175,7 @@ impl Session {
         let signal = interrupt::signal()?;
         tokio::pin!(work);
         let failure = tokio::select! {
-            result = &mut work => return result.map_err(Into::into),
+            result = &mut work => return result.map_err(|error| self.explain(error.into())),
             () = signal => Failure::interrupted(),
             failure = time_limit::reached(self.time_limit) => failure,
         };
@@ -169,6 +184,14 @@ impl Session {
         // The agent ends its calls and writes into the journal that it was stopped.
         let _ = tokio::time::timeout(GOODBYE, work).await;
         Err(failure)
+    }
+
+    /// A tool that could not ask the person only says so in its own words in a session.
+    fn explain(&self, failure: Failure) -> Failure {
+        if !self.takes_questions && failure.cause().to_lowercase().contains("elicitation") {
+            return failure.hint_for(Exit::Tool, UNASKED);
+        }
+        failure
     }
 
     /// Ends all connections, children and demo servers in order.
@@ -282,7 +305,7 @@ impl Run<'_> {
                 let Identity { revision, session, .. } = Identity::of(client);
                 Discovery::Opened { server, revision, session, took_ms }
             }
-            Err(failure) => Discovery::Failed { server, error: failure.to_string(), took_ms },
+            Err(failure) => Discovery::Failed { server, error: failure.cause().to_owned(), took_ms },
         });
     }
 
@@ -297,7 +320,7 @@ impl Run<'_> {
         if options.verbose || options.trace.is_some() {
             builder = builder.on_wire(journal.tap(spec.name.clone()));
         }
-        if options.consent.is_some_and(ConsentArgs::takes_questions) {
+        if options.take_questions() {
             builder = Desk::new(&spec.name, journal, screen).open(builder);
         }
         let connected = connect::connect((name, &spec.target), builder, headers, stderr).await;

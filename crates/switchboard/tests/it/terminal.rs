@@ -222,3 +222,11 @@ fn what_takes_long_is_shown_and_can_be_stopped() {
     kill_process(Pid::from_child(&terminal.child), Signal::INT).unwrap();
     terminal.end().expect(130);
 }
+
+#[test]
+fn a_server_that_says_nothing_is_named_while_it_is_waited_for() {
+    let mut terminal = Terminal::start(&["tools", "list", "--", "sh", "-c", "cat >/dev/null"], &[]);
+    terminal.wait_for("connecting to sh");
+    kill_process(Pid::from_child(&terminal.child), Signal::INT).unwrap();
+    terminal.end().expect(130);
+}

@@ -69,10 +69,11 @@ fn what_was_not_declared_is_refused_and_told_with_v() {
         (form(), "elicitation"),
     ] {
         let child = asking("2025-11-25", &question);
-        let ran = run(&with_child(&["-v", "tools", "call", "order", "--yes"], &child)).expect(0);
-        assert!(ran.stdout.contains("-32601") && ran.stdout.contains(capability), "{}", ran.stdout);
+        let ran = run(&with_child(&["-v", "tools", "call", "order", "--yes"], &child)).expect(5);
         let method = question["method"].as_str().unwrap();
-        ran.says(&[&format!("asks \"{method}\" with id \"q-1\""), "is refused an answer to id \"q-1\""]);
+        let asked = format!("asks \"{method}\" with id \"q-1\"");
+        let ran = ran.says(&["-32601", capability, &asked, "is refused an answer to id \"q-1\""]);
+        assert_eq!(ran.stderr.contains("in a terminal"), capability == "elicitation", "{}", ran.stderr);
     }
 }
 

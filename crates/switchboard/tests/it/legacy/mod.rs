@@ -14,7 +14,7 @@ fn capped(server: &str, newest: Revision) -> Vec<String> {
 }
 
 /// A server as a shell script. It has one tool, asks `question` whenever that is called, and then says what it was
-/// told.
+/// told; an error is a failure.
 fn asking(revision: &str, question: &serde_json::Value) -> Vec<String> {
     let tools =
         r#"{"tools":[{"name":"order","description":"Orders a car","inputSchema":{"type":"object"}}]}"#;
@@ -31,8 +31,9 @@ fn asking(revision: &str, question: &serde_json::Value) -> Vec<String> {
                 *'"tools/call"'*)
                     printf '%s\n' '{question}'
                     read -r told
+                    case $told in *'"error"'*) failed=true;; *) failed=false;; esac
                     told=$(printf '%s' "$told" | sed 's/\\/\\\\/g; s/"/\\"/g')
-                    result='{{"content":[{{"type":"text","text":"'$told'"}}]}}';;
+                    result='{{"isError":'$failed',"content":[{{"type":"text","text":"'$told'"}}]}}';;
                 *) continue;;
             esac
             printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$result"
