@@ -47,10 +47,13 @@ pub fn era_of_post(headers: &HeaderMap, body: &[u8]) -> Era {
     if is_settled || peek.is_handshake { Era::Legacy } else { Era::Modern }
 }
 
-/// False for most requests of a session, which need not be decoded to be told. A name may be written with
-/// escapes.
+/// False for most requests of a session, which need not be decoded to be told. The name has a slash; it may
+/// be written with escapes.
 fn may_name_version(body: &[u8]) -> bool {
-    memchr::memchr(b'\\', body).is_some() || memchr::memmem::find(body, VERSION_IN_META.as_bytes()).is_some()
+    // Most have neither, and to prepare the longer search costs more than to read them.
+    memchr::memchr2(b'/', b'\\', body).is_some()
+        && (memchr::memchr(b'\\', body).is_some()
+            || memchr::memmem::find(body, VERSION_IN_META.as_bytes()).is_some())
 }
 
 /// What of a message tells its era.
