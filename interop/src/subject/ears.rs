@@ -37,6 +37,8 @@ enum Probe {
     Unanswered(Option<Value>),
     Answered,
     Refused(i64),
+    /// The server ended, and was started once more.
+    Died,
 }
 
 struct Heard {
@@ -84,6 +86,7 @@ impl Ears {
         let mut oddities = Vec::new();
         match &heard.probe {
             Probe::Unanswered(_) => oddities.push("is silent when asked in the modern way".to_owned()),
+            Probe::Died => oddities.push("ends when asked in the modern way".to_owned()),
             Probe::Refused(METHOD_NOT_FOUND) | Probe::NotSent | Probe::Answered => {}
             Probe::Refused(code) => oddities.push(format!("refuses the modern way with {code}")),
         }
@@ -106,8 +109,13 @@ impl Ears {
 
 impl Heard {
     fn sent(&mut self, envelope: &Envelope) {
-        if envelope.method.as_deref() == Some("server/discover") {
-            self.probe = Probe::Unanswered(envelope.id.clone());
+        match (envelope.method.as_deref(), &self.probe) {
+            (Some("server/discover"), _) => self.probe = Probe::Unanswered(envelope.id.clone()),
+            // Ids are used once on a pipe, so this is another pipe.
+            (Some("initialize"), Probe::Unanswered(asked)) if *asked == envelope.id => {
+                self.probe = Probe::Died
+            }
+            _ => {}
         }
     }
 
