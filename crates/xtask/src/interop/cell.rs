@@ -113,6 +113,11 @@ pub(super) fn all(peers: &Peers) -> Vec<Cell<'_>> {
                     cells.push(Cell { peer, side, transport, meeting, expected, legacy });
                 }
             }
+            // Our client finds its way to HTTP+SSE alone, where a session may be of any legacy revision.
+            if side == Side::Client && peer.transports.contains(&Transport::Sse) {
+                let (transport, meeting) = (Transport::Sse, Meeting::Auto);
+                cells.push(Cell { peer, side, transport, meeting, expected: legacy, legacy });
+            }
         }
     }
     cells
