@@ -1,6 +1,9 @@
 //! What happens at the same time: requests that share an id, and cancellations that race with replies.
 //! Each script of `tests/data/same_ids.json` and `tests/data/cancellations.json` is a list of steps, played
-//! over HTTP or over a pipe.
+//! over HTTP or over a pipe; `timeline/legacy` plays those over a pipe once more, in sessions.
+
+#[cfg(feature = "legacy")]
+mod legacy;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -9,7 +12,7 @@ use http::request::Parts;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use switchboard_server::{Args, Call, Ctx, FromCall, HttpService, Rejection, Server, State, Tool};
+use switchboard_server::{Args, Builder, Call, Ctx, FromCall, HttpService, Rejection, Server, State, Tool};
 use switchboard_testkit::wire::check_server_message;
 use switchboard_transport::{Lines, Pipe};
 use tokio::io::AsyncWriteExt;
@@ -32,6 +35,9 @@ struct File {
 struct Script {
     name: String,
     over: String,
+    /// Why it cannot be played in a session.
+    #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "there are no sessions"))]
+    modern: Option<String>,
     steps: Vec<Step>,
 }
 
@@ -131,13 +137,18 @@ struct House {
 
 impl House {
     fn new() -> Self {
+        Self::with(|builder| {
+            // What a handshake does has tests of its own.
+            #[cfg(feature = "legacy")]
+            let builder = builder.eras(switchboard_server::Eras::MODERN_ONLY);
+            builder
+        })
+    }
+
+    fn with(prepare: fn(Builder<Arc<Desk>>) -> Builder<Arc<Desk>>) -> Self {
         let (tx, events) = mpsc::unbounded_channel();
         let desk = Arc::new(Desk { going: Mutex::default(), events: tx });
-        let builder = Server::builder("test", "1");
-        // What a handshake does has tests of its own.
-        #[cfg(feature = "legacy")]
-        let builder = builder.eras(switchboard_server::Eras::MODERN_ONLY);
-        let server = builder
+        let server = prepare(Server::builder("test", "1"))
             .tool(Tool::new("quick", quick))
             .tool(Tool::new("wait", wait))
             .tool(Tool::new("talk", talk))
@@ -248,20 +259,35 @@ struct OverPipe {
     pipe: Pipe,
     lines: Lines,
     callers: HashMap<String, Value>,
+    /// How a call is written, and how a message of the server is held against the published schema.
+    words: Words,
 }
+
+#[derive(Clone, Copy)]
+struct Words {
+    call: fn(&str, &Value, &str) -> Value,
+    check: fn(&[u8], &'static str),
+    date: &'static str,
+}
+
+/// Those of requests that say their revision.
+const MODERN: Words = Words { call, check: |line, _| check_server_message(line, "tools/call"), date: "" };
 
 impl OverPipe {
     fn new() -> Self {
-        let house = House::new();
+        Self::at(House::new(), MODERN)
+    }
+
+    fn at(house: House, words: Words) -> Self {
         let (pipe, Pipe { reader, writer }) = Pipe::in_memory(1 << 16);
         let server = house.server.clone();
         tokio::spawn(async move { server.serve_io(reader, writer).await });
-        Self { house, pipe, lines: Lines::new(1 << 20), callers: HashMap::new() }
+        Self { house, pipe, lines: Lines::new(1 << 20), callers: HashMap::new(), words }
     }
 
     async fn play(mut self, script: &Script) {
         for (number, step) in script.steps.iter().enumerate() {
-            let place = format!("{}, step {}: {step:?}", script.name, number + 1);
+            let place = format!("{} {}, step {}: {step:?}", script.name, self.words.date, number + 1);
             if !self.house.common(step).await {
                 self.step(step, &place).await;
             }
@@ -276,7 +302,7 @@ impl OverPipe {
     async fn hear(&mut self) -> Value {
         loop {
             if let Some(line) = self.lines.next_line().unwrap() {
-                check_server_message(&line, "tools/call");
+                (self.words.check)(&line, self.words.date);
                 return serde_json::from_slice(&line).unwrap();
             }
             assert!(self.lines.fill(&mut self.pipe.reader).await.unwrap() > 0, "the server is gone");
@@ -285,7 +311,8 @@ impl OverPipe {
 
     /// Everything that comes before the answer to a call of its own.
     async fn until_marker(&mut self) -> Vec<Value> {
-        self.say(&call("marker", &json!("marker"), "quick").to_string()).await;
+        let marker = (self.words.call)("marker", &json!("marker"), "quick");
+        self.say(&marker.to_string()).await;
         let mut heard = Vec::new();
         loop {
             let message = self.hear().await;
@@ -306,7 +333,7 @@ impl OverPipe {
         match step {
             Step::Call(by, id, tool) => {
                 self.callers.insert(by.clone(), id.clone());
-                self.say(&call(by, id, tool).to_string()).await;
+                self.say(&(self.words.call)(by, id, tool).to_string()).await;
             }
             Step::Answer(by) => {
                 let message = self.hear().await;

@@ -160,3 +160,20 @@ async fn what_a_client_says_of_itself_is_kept_as_far_as_it_is_short() {
     client.ask(2, "tools/call", json!({"name": "confirm"})).await;
     assert_eq!(client.hear().await["method"], "elicitation/create");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_answered_is_said_to_a_client_that_leaves_in_the_middle_of_a_call() {
+    let (desk, mut events) = Desk::new();
+    let server = house(desk, (Eras::ALL, Limits::default()));
+    let mut client = Client::open(&server).await;
+    client.ask(1, "tools/call", json!({"name": "wait"})).await;
+    assert_eq!(events.recv().await.as_deref(), Some("entered"));
+    client.ask(2, "tools/list", json!({})).await;
+    client.ask(3, "tools/call", json!({"name": "number"})).await;
+    client.pipe.writer.shutdown().await.unwrap();
+    let started = tokio::time::Instant::now();
+    assert_eq!((client.hear().await["id"].clone(), client.hear().await["id"].clone()), (json!(2), json!(3)));
+    assert_eq!(client.hear().await, Value::Null);
+    assert_eq!(events.recv().await.as_deref(), Some("left"));
+    assert!(started.elapsed() < std::time::Duration::from_secs(2), "{:?}", started.elapsed());
+}

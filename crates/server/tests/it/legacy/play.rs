@@ -45,6 +45,10 @@ pub(super) struct Script {
     listen_uris: Option<usize>,
     batch_messages: Option<usize>,
     page_size: Option<usize>,
+    line_bytes: Option<usize>,
+    /// The client writes one byte at a time.
+    #[serde(default)]
+    byte_by_byte: bool,
     /// For how many milliseconds a question waits for its answer.
     question_ms: Option<u64>,
     steps: Vec<Step>,
@@ -78,6 +82,8 @@ enum Step {
     Fail(String, Value),
     /// Any text. `$LONG` in it is 40 requests in a row.
     Raw(String),
+    /// The same in an encoding that is not UTF-8.
+    Latin1(String),
     /// The next message of the server.
     Hear(Hear),
     /// The next message, which is of the modern era.
@@ -126,6 +132,7 @@ impl Script {
         let mut limits = Limits::default();
         limits.listen_uris = self.listen_uris.unwrap_or(limits.listen_uris);
         limits.page_size = self.page_size.unwrap_or(limits.page_size);
+        limits.line_bytes = self.line_bytes.unwrap_or(limits.line_bytes);
         limits.batch_messages = self.batch_messages.unwrap_or(limits.batch_messages);
         limits.request_state_ttl = self.question_ms.map_or(limits.request_state_ttl, Duration::from_millis);
         if self.shed { shed(eras) } else { house(desk, (eras, limits)) }
@@ -149,7 +156,7 @@ struct Client<'s> {
 pub(super) async fn play(script: &Script, revision: Revision) {
     let (desk, events) = Desk::new();
     let server = script.server(Arc::clone(&desk), revision);
-    let (pipe, Pipe { reader, writer }) = Pipe::in_memory(1 << 16);
+    let (pipe, Pipe { reader, writer }) = Pipe::in_memory(if script.byte_by_byte { 1 } else { 1 << 16 });
     let served = server.clone();
     let serving = tokio::spawn(async move { served.serve_io(reader, writer).await });
     let lines = Lines::new(1 << 20);
@@ -261,6 +268,11 @@ impl Client<'_> {
             Step::Raw(text) => {
                 let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
                 self.write(&text.replace("$LONG", &[ping; 40].join(","))).await;
+            }
+            Step::Latin1(text) => {
+                let bytes = text.chars().map(|char| u8::try_from(char).unwrap());
+                let line: Vec<u8> = bytes.chain([b'\n']).collect();
+                self.pipe.writer.write_all(&line).await.unwrap();
             }
             Step::Hear(hear) => {
                 let message = self.hear(&hear.of).await;

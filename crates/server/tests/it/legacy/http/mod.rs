@@ -1,8 +1,9 @@
 //! Sessions over HTTP: what is served in which session, what streams say and say again, and what is left of
-//! clients that never come back. The scripts in `tests/data/legacy/http.json` are played once for every
+//! clients that never come back. The scripts in `tests/data/legacy/http_*.json` are played once for every
 //! revision that they are about.
 
 mod bounds;
+mod callers;
 mod chaos;
 mod client;
 mod desk;
@@ -44,4 +45,9 @@ async fn several_messages_are_answered_together_where_the_revision_has_that() {
 #[tokio::test]
 async fn both_eras_are_served_at_one_address() {
     check(include_str!("../../../data/legacy/http_eras.json")).await;
+}
+
+#[tokio::test]
+async fn heads_and_ids_are_read_as_in_any_era() {
+    check(include_str!("../../../data/legacy/http_heads.json")).await;
 }

@@ -36,6 +36,7 @@ pub(super) struct Script {
     /// For how many seconds a session id is good.
     life: Option<u64>,
     batch_messages: Option<usize>,
+    page_size: Option<usize>,
     /// Serves this path only, as a bound listener does.
     path: Option<String>,
     steps: Vec<Step>,
@@ -80,6 +81,9 @@ struct Step {
     /// Headers of the answer to keep, by name.
     #[serde(default)]
     keep: BTreeMap<String, String>,
+    /// Texts of the last message to keep, by name and pointer.
+    #[serde(default)]
+    take: BTreeMap<String, String>,
 }
 
 impl Script {
@@ -96,6 +100,7 @@ impl Script {
         };
         let mut limits = Limits::default();
         limits.batch_messages = self.batch_messages.unwrap_or(limits.batch_messages);
+        limits.page_size = self.page_size.unwrap_or(limits.page_size);
         limits.sessions.life = self.life.map_or(limits.sessions.life, std::time::Duration::from_secs);
         let http = server(eras, limits).0.http();
         match &self.path {
@@ -173,6 +178,7 @@ impl Playing {
             other => other,
         };
         assert_eq!(kind, step.kind, "{place}");
+        assert!(!kind.is_empty() || got.body.is_empty(), "{place}");
         let messages = got.messages();
         if let Some(count) = step.count {
             assert_eq!(messages.len(), count, "{place}");
@@ -187,6 +193,10 @@ impl Playing {
         }
         if let Some(method) = &step.of {
             dated::check_result(self.revision.date(), method, &messages.last().unwrap()["result"]);
+        }
+        for (name, pointer) in &step.take {
+            let taken = messages.last().unwrap().pointer(pointer).and_then(Value::as_str);
+            self.kept.insert(name.clone(), taken.unwrap_or_else(|| panic!("{place}")).to_owned());
         }
         for (name, header) in &step.keep {
             let value = got.headers[header].to_str().unwrap();
