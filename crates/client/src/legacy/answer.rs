@@ -65,12 +65,8 @@ async fn run(session: Weak<Session>, ears: Arc<Ears>, revision: Revision, mut ov
 /// Sends what is answered before the session is open: nobody is asked then, but a server may want to know
 /// whether anybody is there. Comes back only if the session ends.
 pub(super) async fn until_open(carrier: &Carrier, ears: &Ears) {
-    loop {
-        match ears.step().await {
-            Step::Reply(reply) => deliver(carrier, reply).await,
-            Step::Ask(_) | Step::Forget => {}
-            Step::End => return,
-        }
+    while let Some(reply) = ears.next_reply().await {
+        deliver(carrier, reply).await;
     }
 }
 

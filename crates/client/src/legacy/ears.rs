@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::value::RawValue;
-use switchboard_protocol::era::legacy::{name as legacy_name, question};
+use switchboard_protocol::era::legacy::{answered_revision, name as legacy_name, question};
 use switchboard_protocol::error::{ErrorCode, ProtocolError};
 use switchboard_protocol::frame::{self, Frame, NotificationFrame, RequestFrame};
 use switchboard_protocol::model::input::InputRequest;
@@ -132,9 +132,20 @@ impl Ears {
         self.changed.notify_one();
     }
 
-    /// The handshake agreed on this revision.
+    /// The answer to the handshake names this revision, in which everything behind it is said.
     pub(super) fn open(&self, revision: Revision) {
-        self.lock().phase = Phase::Open(revision);
+        let mut state = self.lock();
+        if state.phase == Phase::Handshake {
+            state.phase = Phase::Open(revision);
+        }
+    }
+
+    /// A result may be the answer to the handshake.
+    pub(super) fn open_by(&self, result: &RawValue) {
+        let waits = self.lock().phase == Phase::Handshake;
+        if let Some(revision) = waits.then(|| answered_revision(result)).flatten() {
+            self.open(revision);
+        }
     }
 
     /// Whoever listens for changes hears of them from now on.
@@ -303,6 +314,22 @@ impl Ears {
             tracing::warn!(server = %self.server, rule = %what, "the server breaks a rule of its session");
         } else {
             tracing::debug!(server = %self.server, rule = %what, "the server breaks a rule of its session");
+        }
+    }
+
+    /// The next answer that needs nobody; `None` when the session is over.
+    pub(super) async fn next_reply(&self) -> Option<Vec<u8>> {
+        loop {
+            {
+                let mut state = self.lock();
+                if state.phase == Phase::Over {
+                    return None;
+                }
+                if let Some(reply) = state.replies.pop_front() {
+                    return Some(reply);
+                }
+            }
+            self.changed.notified().await;
         }
     }
 

@@ -25,7 +25,8 @@
 //! - **send**: sends a message that wants no answer: a notification, or an answer to the server. Any success
 //!   will do as an acknowledgement. The caller bounds the time.
 //! - **agreed**: the handshake agreed on this revision, before anything else is sent: its rules hold from
-//!   now on (version header, batches).
+//!   now on (version header, batches). A carrier that reads on before whoever asked has read the answer says
+//!   [`Ears::open`] by itself when it reads it: what the server says right behind it is said in the session.
 //! - **listen**: the session is open; a carrier with a stream of its own for what the server says of its own
 //!   accord opens it now, without waiting for it.
 //! - **over**: resolves once the session has ended and nothing can be opened in it any more (the connection
@@ -125,7 +126,8 @@ impl Carrier {
 
     pub(crate) fn agreed(&self, revision: Revision) {
         match self {
-            Self::Pipe(carrier) => carrier.agreed(revision),
+            // The connection itself has read it.
+            Self::Pipe(_) => {}
             Self::Http(carrier) => carrier.agreed(revision),
             Self::Sse(carrier) => carrier.agreed(revision),
         }

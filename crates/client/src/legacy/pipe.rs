@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_protocol::Revision;
-use switchboard_protocol::era::legacy::Features;
 use switchboard_protocol::frame::{Frame, NotificationFrame, RequestFrame};
 use switchboard_transport::{Unsolicited, UnsolicitedSink};
 
@@ -19,19 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The connection of one session over a pipe.
 pub(crate) struct PipeCarrier {
     connection: Connection,
-    ears: Arc<Ears>,
 }
 
 impl PipeCarrier {
     /// Opens the pipe, or takes the one that is open.
     pub(super) async fn begin(link: &PipeLink, ears: &Arc<Ears>) -> Result<Self, Error> {
         let connection = link.connection().await?;
-        connection.client().enter_legacy(false, sink(ears));
-        Ok(Self { connection, ears: Arc::clone(ears) })
-    }
-
-    pub(super) fn agreed(&self, revision: Revision) {
-        self.connection.client().enter_legacy(Features::of(revision).batches, sink(&self.ears));
+        connection.client().enter_legacy(sink(ears));
+        Ok(Self { connection })
     }
 
     pub(super) async fn open(&self, opening: &Opening<'_>) -> Result<PipeStream, Error> {
@@ -69,6 +62,7 @@ fn sink(ears: &Arc<Ears>) -> UnsolicitedSink {
     let ears = Arc::clone(ears);
     Arc::new(move |said| {
         ears.hear(match &said {
+            Unsolicited::Agreed(revision) => return ears.open(*revision),
             Unsolicited::Request { id, method, params } => Frame::Request(RequestFrame {
                 id: id.clone(),
                 method: method.into(),

@@ -184,6 +184,8 @@ fn next_notice(state: &mut State) -> Option<Notice> {
         }
         Event::Ended { id, end } => state.mailboxes.remove(&id).and_then(|mailbox| lock(&mailbox).end(end)),
         #[cfg(feature = "legacy")]
+        Event::Agreed(revision) => return state.unsolicited(super::Unsolicited::Agreed(revision)),
+        #[cfg(feature = "legacy")]
         Event::Request { id, method, params } => {
             return state.unsolicited(super::Unsolicited::Request { id, method, params });
         }

@@ -232,7 +232,12 @@ impl Shared {
     fn take_response(&self, response: ResponseFrame<'_>) {
         let said = response.id.as_ref().and_then(|id| lock(&self.open).waiting.remove(id));
         match said {
-            Some(said) => drop(said.try_send(outcome(response))),
+            Some(said) => {
+                if let Ok(result) = &response.outcome {
+                    self.ears.open_by(result);
+                }
+                let _ = said.try_send(outcome(response));
+            }
             None => self.ears.hear(Frame::Response(response)),
         }
     }

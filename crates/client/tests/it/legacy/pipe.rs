@@ -169,6 +169,23 @@ async fn before_the_handshake_is_answered_only_a_ping_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_server_says_right_behind_its_answer_to_the_handshake_is_said_in_the_session() {
+    for date in DATES {
+        let (pipe, mut peer) = session(date, move |asked| {
+            let question = json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"});
+            let batch = json!([{"jsonrpc": "2.0", "id": 2, "method": "roots/list"}]);
+            (asked["method"] == "initialize")
+                .then(|| Some(vec![result(asked, described(date)), question, batch]))
+        });
+        let _client = connect(people(legacy()), pipe).await;
+        let expected = if date == "2025-03-26" { 2 } else { 1 };
+        for answer in peer.wait("response", expected).await {
+            assert_eq!(answer["result"]["roots"][0]["uri"], "file:///a", "{date} {answer}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_takes_no_log_level_costs_a_moment() {
     let (pipe, _peer) =
         session(NEWEST, |asked| (asked["method"] == "logging/setLevel").then(|| Some(vec![])));

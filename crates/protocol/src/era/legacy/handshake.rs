@@ -89,6 +89,19 @@ impl InitializeResult {
     }
 }
 
+/// The revision that the answer to a handshake names; `None` if it names none of this era.
+#[must_use]
+pub fn answered_revision(result: &RawValue) -> Option<Revision> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        protocol_version: Cow<'a, str>,
+    }
+    let answer: Answer<'_> = serde_json::from_str(result.get()).ok()?;
+    Revision::legacy(&answer.protocol_version)
+}
+
 /// The revision that a server answers a handshake with: the one that was asked for if it is spoken here,
 /// else the newest that is [spec: basic/lifecycle, Version Negotiation]. `newest` caps what is spoken.
 #[must_use]

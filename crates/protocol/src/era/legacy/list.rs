@@ -2,12 +2,11 @@
 //! pass over the text. Order, numbers and schemas stay as they were written.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Features;
+use super::members::{Members, describes_object, is_object};
 use crate::era::Revision;
 use crate::meta::is_reserved_key;
 use crate::method::Method;
@@ -113,33 +112,6 @@ fn members_of(method: Method) -> Kind {
         Method::ListPrompts => &[("prompts", Items(PROMPT)), ("nextCursor", Keep), ("_meta", Meta)],
         // Not a list: what every result has.
         _ => &[("_meta", Meta)],
-    }
-}
-
-/// The members of an object in their order, each value as text.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Ordered;
-        impl<'de> Visitor<'de> for Ordered {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                #[derive(serde::Deserialize)]
-                struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-                let mut members = Vec::new();
-                while let Some((Name(name), value)) = map.next_entry()? {
-                    members.push((name, value));
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Ordered)
     }
 }
 
@@ -266,20 +238,4 @@ fn as_object(schema: &RawValue) -> Option<&'static str> {
         "false" => Some(r#"{"not":{}}"#),
         _ => None,
     }
-}
-
-fn is_object(value: &RawValue) -> bool {
-    value.get().starts_with('{')
-}
-
-/// Whether the root of a schema has the type of an object, the only one that legacy revisions allow.
-fn describes_object(schema: &RawValue) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Root<'a> {
-        #[serde(borrow)]
-        r#type: Option<&'a RawValue>,
-    }
-    is_object(schema)
-        && serde_json::from_str::<Root<'_>>(schema.get())
-            .is_ok_and(|root| root.r#type.map(RawValue::get) == Some("\"object\""))
 }

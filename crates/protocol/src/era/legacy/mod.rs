@@ -18,6 +18,7 @@ mod form;
 mod handshake;
 mod lifecycle;
 mod list;
+mod members;
 pub mod name;
 mod progress;
 pub mod question;
@@ -27,7 +28,7 @@ pub mod upgrade;
 
 pub use error::error;
 pub use features::Features;
-pub use handshake::{Disagreement, Initialize, InitializeResult, agree, negotiate};
+pub use handshake::{Disagreement, Initialize, InitializeResult, agree, answered_revision, negotiate};
 pub use lifecycle::Lifecycle;
 pub use list::list;
 pub use progress::progress;

@@ -1,10 +1,7 @@
 //! Sampling as an older revision has it: one block a message and no tools before there were any, no sound
 //! before there was any, and no metadata where the revision has no place for it.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
-use super::{Features, question::Inexpressible, result::is_mirrored};
+use super::{Features, members::describes_object, question::Inexpressible, result::is_mirrored};
 use crate::meta::MetaObject;
 use crate::model::content::{Annotations, ContentBlock};
 use crate::model::sampling::{
@@ -96,16 +93,7 @@ fn strip_hints(annotations: &mut Option<Annotations>, meta: &mut Option<MetaObje
 
 // In these revisions structured output is an object, and its schema one of an object.
 fn lower_tool(tool: &mut Tool) {
-    #[derive(Deserialize)]
-    struct Peek<'a> {
-        #[serde(borrow)]
-        r#type: Option<&'a RawValue>,
-    }
-    let of_object = |schema: &RawValue| {
-        serde_json::from_str::<Peek<'_>>(schema.get())
-            .is_ok_and(|peek| peek.r#type.map(RawValue::get) == Some("\"object\""))
-    };
-    tool.output_schema = tool.output_schema.take().filter(|schema| of_object(schema));
+    tool.output_schema = tool.output_schema.take().filter(|schema| describes_object(schema));
 }
 
 fn only_structured_objects(block: &mut SamplingContent) {

@@ -1,13 +1,13 @@
 //! What a client reads in a session, as modern text. The modern decoder takes almost everything as it is;
 //! what it would misunderstand is put right here, and nothing else is touched.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::members::{Members, is_object};
 use crate::era::Revision;
 use crate::error::{ErrorCode, ProtocolError};
 use crate::method::Method;
@@ -28,7 +28,7 @@ pub const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
 /// # Errors
 /// When the result is no object.
 pub fn result(method: Method, raw: Box<RawValue>, _revision: Revision) -> Result<Box<RawValue>, ResultError> {
-    if !raw.get().starts_with('{') {
+    if !is_object(&raw) {
         return Err(ResultError::invalid("The result is no object"));
     }
     let peek: Peek<'_> = serde_json::from_str(raw.get()).map_err(ResultError::malformed)?;
@@ -53,7 +53,7 @@ pub fn result(method: Method, raw: Box<RawValue>, _revision: Revision) -> Result
     if let Some(content) = &content {
         members.0.push(("content".into(), content));
     }
-    members.write()
+    to_raw_value(&members).map_err(ResultError::malformed)
 }
 
 #[derive(Deserialize)]
@@ -85,43 +85,6 @@ fn content_of(peek: &Peek<'_>) -> Option<Box<RawValue>> {
         _ => return None,
     };
     to_raw_value(&blocks).ok()
-}
-
-/// The members of an object in their order, each as text.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'a> Members<'a> {
-    fn write(&self) -> Result<Box<RawValue>, ResultError> {
-        struct Object<'m, 'a>(&'m Members<'a>);
-        impl serde::Serialize for Object<'_, '_> {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_map(self.0.0.iter().map(|(name, value)| (name, value)))
-            }
-        }
-        to_raw_value(&Object(self)).map_err(ResultError::malformed)
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Members<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(Name(name)) = map.next_key()? {
-                    members.push((name, map.next_value()?));
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Reader)
-    }
 }
 
 /// The addresses that a refusal sends the person to, by the names that the server gave them; `None` if it is
@@ -175,8 +138,8 @@ fn required_url(raw: &RawValue) -> Option<(String, ElicitUrl)> {
         url: String,
         message: String,
     }
-    let object = Some(raw.get()).filter(|text| text.starts_with('{'))?;
-    let Wire { mode, elicitation_id, url, message } = serde_json::from_str(object).ok()?;
+    let object = Some(raw).filter(|raw| is_object(raw))?;
+    let Wire { mode, elicitation_id, url, message } = serde_json::from_str(object.get()).ok()?;
     let well_formed = mode == "url" && !elicitation_id.is_empty() && !url.is_empty();
     well_formed.then_some((elicitation_id, ElicitUrl { message, url }))
 }

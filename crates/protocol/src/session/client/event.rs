@@ -3,6 +3,8 @@
 use serde_json::value::RawValue;
 
 use super::ExchangeId;
+#[cfg(feature = "legacy")]
+use crate::era::Revision;
 use crate::error::ProtocolError;
 use crate::id::RequestId;
 use crate::model::notification::{LoggingMessage, Progress};
@@ -40,6 +42,9 @@ pub enum Event {
         /// How.
         end: End,
     },
+    /// The server answers the handshake with this revision: whatever comes after this is said in a session.
+    #[cfg(feature = "legacy")]
+    Agreed(Revision),
     /// The server asks something, which it may in a legacy session only.
     #[cfg(feature = "legacy")]
     Request {

@@ -69,7 +69,11 @@ impl ClientSession {
             return self.handle_unattributed(end);
         };
         match self.owner(&id) {
-            Owner::Open(id) => self.end(id, end),
+            Owner::Open(id) => {
+                #[cfg(feature = "legacy")]
+                self.handle_agreement(&end);
+                self.end(id, end);
+            }
             Owner::Ended => self.counters.late += 1,
             Owner::Foreign => {
                 self.counters.foreign += 1;

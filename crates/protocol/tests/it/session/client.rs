@@ -77,7 +77,7 @@ impl Player {
             "drain" => self.session.handle_transmitted(self.session.unsent()),
             "closed" => self.session.handle_closed(),
             #[cfg(feature = "legacy")]
-            "legacy" => self.session.enter_legacy(rest == "batches"),
+            "legacy" => self.session.enter_legacy(),
             #[cfg(feature = "legacy")]
             "modern" => self.session.leave_legacy(),
             #[cfg(feature = "legacy")]
@@ -157,6 +157,8 @@ fn describe(event: &Event) -> String {
         }
         Event::Subscription { id, method, .. } => format!("subscription {} {method}", number(id)),
         Event::Ended { id, end } => format!("ended {} {}", number(id), describe_end(end)),
+        #[cfg(feature = "legacy")]
+        Event::Agreed(revision) => format!("agreed {revision}"),
         #[cfg(feature = "legacy")]
         Event::Request { id, method, .. } => format!("request {id} {method}"),
         #[cfg(feature = "legacy")]

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use switchboard_protocol::RequestId;
 use switchboard_protocol::session::Opening;
+use switchboard_protocol::{RequestId, Revision};
 
 use super::{Disconnected, OpenError, PipeClient};
 
-/// What a server says of its own accord.
+/// What a server says that belongs to no exchange.
 #[derive(Debug)]
 pub enum Unsolicited {
+    /// Its answer to the handshake names this revision: what comes after this is said in a session.
+    Agreed(Revision),
     /// It wants an answer under this id.
     Request {
         /// The server's id.
@@ -35,11 +37,10 @@ pub enum Unsolicited {
 pub type UnsolicitedSink = Arc<dyn Fn(Unsolicited) + Send + Sync>;
 
 impl PipeClient {
-    /// From now on the server may ask and announce; `sink` takes it. `batches` says whether a line may
-    /// hold several messages, which is known after the handshake.
-    pub fn enter_legacy(&self, batches: bool, sink: UnsolicitedSink) {
+    /// A handshake follows: from now on the server may ask and announce, and `sink` takes it.
+    pub fn enter_legacy(&self, sink: UnsolicitedSink) {
         let mut state = self.handle.shared.lock();
-        state.session.enter_legacy(batches);
+        state.session.enter_legacy();
         state.unsolicited = Some(sink);
     }
 

@@ -16,15 +16,13 @@ async fn what_the_server_says_of_its_own_accord_goes_to_the_sink_in_order() {
     let (client, mut peer) = connect(PipeOptions::default());
     let heard = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&heard);
-    client.enter_legacy(
-        false,
-        Arc::new(move |said| {
-            log.lock().unwrap().push(match said {
-                Unsolicited::Request { id, method, .. } => format!("{method} {id}"),
-                Unsolicited::Notification { method, params } => format!("{method} {params:?}"),
-            });
-        }),
-    );
+    client.enter_legacy(Arc::new(move |said| {
+        log.lock().unwrap().push(match said {
+            Unsolicited::Agreed(revision) => format!("agreed {revision}"),
+            Unsolicited::Request { id, method, .. } => format!("{method} {id}"),
+            Unsolicited::Notification { method, params } => format!("{method} {params:?}"),
+        });
+    }));
     let exchange = open(&client).await;
     peer.hear().await;
     peer.say(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).await;

@@ -210,3 +210,20 @@ async fn a_flood_on_the_stream_does_not_keep_an_answer_away() {
     server.then("tools/call", Reply::http(202, "", "").and_on(&live, flood));
     check_done(client.call("f", &json!({})).on_progress(|_| {}).await);
 }
+
+#[tokio::test]
+async fn what_the_server_asks_right_behind_its_answer_to_the_handshake_is_answered() {
+    let (stream, live) = Reply::live(ENDPOINT);
+    let server = ScriptedHttp::play([("initialize", Reply::http(405, "", "")), ("GET", stream)])
+        .await
+        .of_legacy_era()
+        .always("notifications/initialized", Reply::http(202, "", ""))
+        .always("response", Reply::http(202, "", ""));
+    let asked = json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"});
+    let answer = Reply::elsewhere(&live, &response(&initialized(OLDEST)));
+    server.then("initialize", answer.and_on(&live, format!("data: {asked}\n\n")));
+    let builder = builder().on_roots(|| std::future::ready(vec![]));
+    let _client = builder.http(server.url_of("/sse")).await.unwrap();
+    server.heard("response", 1).await;
+    assert_eq!(server.asked("response")[0].json()["result"], json!({"roots": []}));
+}

@@ -6,8 +6,9 @@
 
 use std::time::Instant;
 
-use super::{ClientSession, Event, OpenError, PeerFault};
+use super::{ClientSession, End, Event, OpenError, PeerFault};
 use crate::era::legacy::batch::{self, BatchError};
+use crate::era::legacy::{Features, answered_revision};
 use crate::frame::{NotificationFrame, RequestFrame};
 use crate::model::notification::name;
 
@@ -20,6 +21,8 @@ pub(super) enum Mode {
     /// A server sends no requests.
     #[default]
     Modern,
+    /// Both sides ask, but the handshake is not answered yet.
+    Handshake,
     /// Both sides ask.
     Session {
         /// A line may hold several messages.
@@ -28,10 +31,10 @@ pub(super) enum Mode {
 }
 
 impl ClientSession {
-    /// From now on the server may ask, and announce what belongs to no exchange. Whether a line may hold
-    /// several messages depends on the revision that the handshake agrees on.
-    pub fn enter_legacy(&mut self, batches: bool) {
-        self.mode = Mode::Session { batches };
+    /// A handshake follows. From now on the server may ask, and announce what belongs to no exchange. Its answer
+    /// opens the session, in whose revision everything behind it is said: [`Event::Agreed`] comes before that.
+    pub fn enter_legacy(&mut self) {
+        self.mode = Mode::Handshake;
     }
 
     /// No handshake was made after all.
@@ -56,6 +59,17 @@ impl ClientSession {
 
     pub(super) fn is_legacy(&self) -> bool {
         self.mode != Mode::Modern
+    }
+
+    /// Takes over what the answer to the handshake says. Nothing else that is open meanwhile, which is a modern
+    /// request at most, is answered in this way.
+    pub(super) fn handle_agreement(&mut self, end: &End) {
+        if let (Mode::Handshake, End::Result(result)) = (self.mode, end)
+            && let Some(revision) = answered_revision(result)
+        {
+            self.mode = Mode::Session { batches: Features::of(revision).batches };
+            self.events.push_back(Event::Agreed(revision));
+        }
     }
 
     /// Takes a line that holds several messages, where the revision has such lines; says whether it was one.
