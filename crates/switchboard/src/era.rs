@@ -39,7 +39,7 @@ fn eras() -> impl TypedValueParser<Value = Era> {
         ("auto", "Asks the server, and opens a session where that is needed; the default"),
         ("modern", "Opens no session: a server that needs one is an error"),
         #[cfg(feature = "legacy")]
-        ("legacy", "Opens a session at once"),
+        ("legacy", "Opens a session at once: spares servers that end, or log errors, when they are asked"),
     ];
     let named = named.map(|(name, help)| PossibleValue::new(name).help(help));
     let dates = revisions().map(|revision| PossibleValue::new(revision.date()).help(pinned(revision)));

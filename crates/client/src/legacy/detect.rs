@@ -334,6 +334,8 @@ impl<'a> Detection<'a> {
     /// The error for whoever wants to connect: the cause, and what was tried before.
     async fn explain(&self, error: Error, waited: Duration) -> Error {
         let (core, steps) = (self.core, self.tried.steps());
+        // A program that ended twice says the same twice.
+        let again = self.restarted && matches!(core.evidence(&error), Evidence::Exit);
         let explained = match (core.evidence(&error), core.link.url()) {
             // Something was answered: the time ran out in a later step.
             (Evidence::Silence, _) if self.tried.before().is_some() => error,
@@ -349,8 +351,8 @@ impl<'a> Detection<'a> {
             _ => error,
         };
         match self.tried.before() {
-            Some(before) => explained.after(&before),
-            None => explained,
+            Some(before) if !again => explained.after(&before),
+            _ => explained,
         }
     }
 }

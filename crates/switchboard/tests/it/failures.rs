@@ -124,7 +124,8 @@ fn a_server_that_cannot_be_reached_is_4() {
         4,
         &["/nonexistent/program", "the program is installed"],
     );
-    check(&["tools", "list", "--", "sh", "-c", "echo a reason >&2; exit 3"], 4, &["a reason"]);
+    let ran = check(&["tools", "list", "--", "sh", "-c", "echo a reason >&2; exit 3"], 4, &["a reason"]);
+    assert_eq!(ran.error()["message"].to_string().matches("ended").count(), 1, "{}", ran.stderr);
 }
 
 /// A build that opens no sessions says so, and what to do.
