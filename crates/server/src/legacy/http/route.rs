@@ -42,7 +42,7 @@ pub(super) fn route(parts: &Parts, endpoint: Option<&str>) -> Route {
     let has_session = parts.headers.contains_key(SESSION_ID);
     let is_endpoint = endpoint.is_none_or(|endpoint| is_at(endpoint, path));
     match parts.method {
-        Method::POST if is(MESSAGE) && (endpoint.is_some() || peer(&parts.uri).is_some()) => Route::Message,
+        Method::POST if is(MESSAGE) && (!is_endpoint || peer(&parts.uri).is_some()) => Route::Message,
         Method::GET if is(STREAM) && !has_session => Route::Open,
         Method::POST if is_endpoint => Route::Post,
         Method::GET if is_endpoint && has_session => Route::Get,
@@ -119,6 +119,9 @@ mod tests {
             ("GET /a/sse", false, Some("/a/mcp"), Route::Open),
             ("GET /sse", false, Some("/"), Route::Open),
             ("POST /", false, Some("/"), Route::Post),
+            ("POST /message", false, Some("/message"), Route::Post),
+            ("POST /message?session_id=a", false, Some("/message"), Route::Message),
+            ("POST /sse", false, Some("/sse"), Route::Post),
             ("GET /any/sse", false, None, Route::Open),
             ("GET /any/sse", true, None, Route::Get),
             ("POST /any/sse", false, None, Route::Post),
