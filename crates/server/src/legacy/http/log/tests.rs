@@ -95,6 +95,16 @@ fn streams_that_have_ended_give_way() {
 }
 
 #[test]
+fn a_stream_that_somebody_holds_does_not_keep_the_ends_of_others_in_memory() {
+    let (first, budget) = log(1 << 20);
+    first.end();
+    for stream in 8..10_000 {
+        Log::new(stream, &budget).end();
+    }
+    assert!(budget.remembered() < 1_000, "{}", budget.remembered());
+}
+
+#[test]
 fn a_writer_waits_for_a_reader_and_not_for_nobody() {
     let (log, _) = log(1 << 24);
     let mut cx = Context::from_waker(Waker::noop());
