@@ -41,7 +41,7 @@ impl Legacy {
             }
         }
         let Some(reader) = live.stand(|| self.new_standing_log()) else {
-            return Err(Box::new(unknown_event()));
+            return Err(Box::new(answer::no_session(None)));
         };
         let closing = self.closing();
         Ok(Stream::standing(Standing { reader, live, closing }, slot, how))

@@ -81,9 +81,19 @@ impl Live {
         log.attach(Some(event.number))
     }
 
-    /// Takes up the stream that belongs to no request, or opens it.
+    /// Takes up the stream that belongs to no request, or opens it; `None` once the session has ended.
     pub(super) fn stand(&self, make: impl FnOnce() -> Arc<Log>) -> Option<Reader> {
-        let log = Arc::clone(self.streams().standing.get_or_insert_with(make));
+        let known = self.streams().standing.clone();
+        // Others may give way to a new stream, and whoever that wakes may want the lock.
+        let log = known.unwrap_or_else(make);
+        let log = {
+            let mut streams = self.streams();
+            // Said before the streams are ended, so that none comes in between.
+            if *self.ended.borrow() {
+                return None;
+            }
+            Arc::clone(streams.standing.get_or_insert(log))
+        };
         log.attach(None)
     }
 

@@ -9,8 +9,10 @@ use switchboard_protocol::model::notification::LoggingLevel;
 
 use super::Table;
 use crate::legacy::Terms;
+use crate::legacy::http::budget::Budget;
 use crate::legacy::http::limits::SessionLimits;
 use crate::legacy::http::live::Live;
+use crate::legacy::http::log::Log;
 use crate::legacy::http::token::Opened;
 use crate::server::Server;
 
@@ -105,4 +107,15 @@ async fn what_nobody_uses_ends() {
     tokio::time::advance(Duration::from_secs(61)).await;
     assert!(enter(&table, &server, 2).is_none());
     assert_eq!(table.len(), 0);
+}
+
+#[tokio::test]
+async fn in_a_session_that_has_ended_nothing_is_listened_to() {
+    let (server, table) = (server(), table(10));
+    let live = enter(&table, &server, 1).unwrap();
+    // Ended by one request while another one is on its way.
+    table.end(&live);
+    let budget = Arc::new(Budget::new(1 << 20));
+    assert!(live.stand(|| Log::new(1, &budget)).is_none());
+    assert!(!live.has_something());
 }
