@@ -106,6 +106,12 @@ impl Seal {
         Self { sealer: Sealer::new(ring).max_token_bytes(max_token_bytes), audience: audience.into() }
     }
 
+    /// The same keys, for tokens up to another length.
+    #[cfg(all(feature = "legacy", feature = "serve"))]
+    pub(crate) fn resized(&self, max_token_bytes: usize) -> Self {
+        Self { sealer: self.sealer.clone().max_token_bytes(max_token_bytes), audience: self.audience.clone() }
+    }
+
     fn binding<'a>(&'a self, purpose: Purpose<'a>) -> Binding<'a> {
         Binding {
             purpose: purpose.kind,

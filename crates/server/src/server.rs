@@ -120,7 +120,7 @@ impl Server {
         &self.inner.listens
     }
 
-    /// What seals session ids.
+    /// What seals the tokens of this server.
     #[cfg(all(feature = "legacy", feature = "serve"))]
     pub(crate) fn seal(&self) -> &crate::seal::Seal {
         &self.facts().terms.core.seal

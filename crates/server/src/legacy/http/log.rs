@@ -181,6 +181,12 @@ impl Log {
         Poll::Pending
     }
 
+    /// Where nobody reads it: who was the last to do so.
+    pub(super) fn left(&self) -> Option<u64> {
+        let state = self.lock();
+        (!state.is_read).then_some(state.reader)
+    }
+
     /// Takes the stream up after the event with this number, or after the last one that was read; whoever
     /// read it before gets nothing more. `None` if there is no such event.
     pub(super) fn attach(self: &Arc<Self>, after: Option<u64>) -> Option<Reader> {

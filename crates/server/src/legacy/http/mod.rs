@@ -51,6 +51,7 @@ use table::Table;
 use crate::entry::Core;
 use crate::http::{Body, Http};
 use crate::limits::Limits;
+use crate::seal::Seal;
 use crate::server::Server;
 
 /// What an answer was sent for that nothing waits for.
@@ -60,6 +61,8 @@ const UNASKED: &str = "This answers no request of this server that is open here:
 /// The legacy era of one HTTP service.
 pub(crate) struct Legacy {
     server: Server,
+    /// Seals session ids.
+    ids: Seal,
     table: Arc<Table>,
     budget: Arc<Budget>,
     peers: Arc<Peers>,
@@ -92,6 +95,7 @@ impl Legacy {
         // Numbers of an earlier process are not to be taken for ours.
         let first = getrandom::u64().unwrap_or_default() >> 16;
         Some(Self {
+            ids: server.seal().resized(token::ID_BYTES),
             table: Table::new(sessions.clone()),
             budget: Arc::new(Budget::new(sessions.replay_bytes)),
             peers: Arc::default(),
@@ -168,7 +172,7 @@ impl Legacy {
             return Err(Box::new(answer::bad(id, "The header Mcp-Session-Id is sent more than once")));
         }
         let caller = Core::caller(&parts.extensions);
-        let opened = session.to_str().ok().and_then(|text| token::open(self.server.seal(), text, caller));
+        let opened = session.to_str().ok().and_then(|text| token::open(&self.ids, text, caller));
         let live = opened.and_then(|opened| self.table.enter(&self.server, opened));
         let Some(live) = live else { return Err(Box::new(answer::no_session(id))) };
         check_version(&parts.headers, &live).map_err(|why| Box::new(answer::bad(id, why)))?;

@@ -151,7 +151,7 @@ impl Legacy {
             Err(error) => return answer::error(StatusCode::BAD_REQUEST, Some(&request.id), error),
         };
         let caller = Core::caller(&parts.extensions);
-        match token::seal(self.server.seal(), &terms, (caller, self.limits().sessions.life)) {
+        match token::seal(&self.ids, &terms, (caller, self.limits().sessions.life)) {
             Ok(session) => answer::opened(reply, &session),
             Err(reason) => {
                 tracing::error!(%reason, "a session id cannot be made");
@@ -222,6 +222,7 @@ impl Legacy {
             live: Arc::clone(live),
             service: self.service.subscribe(),
             keep: self.limits().sessions.replay_time,
+            patience: self.limits().sessions.idle,
         };
         tokio::spawn(place.run(outcome.work));
         match reader {

@@ -10,6 +10,9 @@ use crate::seal::{Purpose, Seal};
 /// Names a session where something is kept of it.
 pub(super) type Key = [u8; KEY_BYTES];
 
+/// Length that an id may have: that of the largest terms, with what sealing adds.
+pub(super) const ID_BYTES: usize = 4 * 1024;
+
 const KEY_BYTES: usize = 16;
 const DATE_BYTES: usize = 10;
 const LENGTH_BYTES: usize = 2;

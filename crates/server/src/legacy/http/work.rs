@@ -64,19 +64,24 @@ pub(super) struct Place {
     pub(super) service: watch::Receiver<()>,
     /// How long what was said is kept.
     pub(super) keep: Duration,
+    /// How long it goes on while nobody reads.
+    pub(super) patience: Duration,
 }
 
 impl Place {
     /// Writes what is said into the log, whether anybody reads it or not, until all is said, and keeps it
-    /// for a while; less if the session or the service ends.
+    /// for a while; less if the session or the service ends, or nobody comes to read it.
     pub(super) async fn run(mut self, mut work: Work) {
         let live = Arc::clone(&self.live);
+        let log = Arc::clone(&self.log);
+        let patience = self.patience;
         let mut service = self.service.clone();
         let over = async {
             tokio::select! {
                 () = live.ended() => {}
                 // An error means that the service is gone, which is its end as well.
                 _ = service.changed() => {}
+                () = abandoned(&log, patience) => {}
             }
         };
         tokio::select! {
@@ -102,6 +107,18 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.log.end();
         self.live.remove_stream(&self.log);
+    }
+}
+
+/// Resolves once nobody has read for so long, and before it was twice as long.
+async fn abandoned(log: &Log, patience: Duration) {
+    let mut left = log.left();
+    loop {
+        tokio::time::sleep(patience).await;
+        let before = std::mem::replace(&mut left, log.left());
+        if before.is_some() && before == left {
+            return;
+        }
     }
 }
 

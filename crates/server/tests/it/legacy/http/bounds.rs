@@ -105,3 +105,13 @@ async fn what_is_kept_to_be_said_again_is_bounded_over_all_sessions() {
     let (client, one) = first.unwrap();
     assert_eq!(client.get(Some(&one.id)).await.status(), 400, "later ones took its place");
 }
+
+#[tokio::test]
+async fn the_length_of_session_ids_is_no_business_of_request_states() {
+    let (server, _, _) = server(Eras::ALL, Limits { request_state_bytes: 64, ..Limits::default() });
+    let service = server.http().into_service();
+    for revision in Revision::LEGACY {
+        let client = Client::open(&service, *revision).await;
+        assert_eq!(client.send(&call(1, "fast")).await.status, 200);
+    }
+}

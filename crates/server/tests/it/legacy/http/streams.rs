@@ -160,6 +160,26 @@ async fn a_handler_whose_client_never_comes_back_ends_by_its_own_time() {
     }
 }
 
+/// What has no time of its own lasts as long as somebody reads what it says.
+#[tokio::test(start_paused = true)]
+async fn a_handler_without_a_timeout_ends_when_nobody_has_come_back_for_long() {
+    let limits = Limits { concurrent_exchanges: 2, handler_timeout: None, ..Limits::default() };
+    let mut house = house(limits);
+    for revision in Revision::LEGACY {
+        let client = Client::open(&house.service, *revision).await;
+        let mut events = client.ask(&call(1, "report")).await;
+        assert_eq!(house.seen.recv().await, Some("entered"));
+        let (last, _) = events.next().await.unwrap();
+        if !Features::of(*revision).priming_event {
+            tokio::time::advance(Limits::default().sessions.idle * 3).await;
+            assert!(events.is_silent().await && house.seen.try_recv().is_err(), "somebody reads");
+        }
+        drop(events);
+        assert_eq!(house.seen.recv().await, Some("left"));
+        assert_eq!(client.get(Some(&last.id)).await.status(), 400);
+    }
+}
+
 #[tokio::test]
 async fn a_question_is_asked_on_the_stream_and_answered_beside_it() {
     for revision in Revision::LEGACY.iter().filter(|revision| Features::of(**revision).elicitation) {
