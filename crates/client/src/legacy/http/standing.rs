@@ -16,7 +16,7 @@ use super::answer::LONGEST_RETRY;
 use super::batch::split;
 use super::exchange::hear;
 use super::id;
-use super::streamable::Shared;
+use super::streamable::{LISTENING, Shared};
 use super::way::Way;
 use crate::backoff::Backoff;
 use crate::http::body::EventStream;
@@ -51,15 +51,14 @@ async fn listen(shared: Arc<Shared>, ears: Arc<Ears>) {
     let way = shared.way();
     let mut backoff = Backoff::new(way.link.limits().reconnect_wait);
     let (mut after, mut retry) = (None::<HeaderValue>, None::<Duration>);
-    let mut was_open = false;
+    let (begun, mut was_open) = (Instant::now(), false);
     loop {
         let mut asked = None;
-        let answer = way.get(after.as_ref()).await;
-        shared.set_listening();
-        match answer {
+        match way.get(after.as_ref()).await {
             Ok(mut events) => {
-                if was_open && after.is_none() {
-                    // Nothing tells the server where to go on.
+                shared.set_listening();
+                if (was_open || begun.elapsed() >= LISTENING) && after.is_none() {
+                    // Nothing tells the server where to go on, and somebody may have listened meanwhile.
                     ears.gap();
                 }
                 was_open = true;
@@ -82,7 +81,7 @@ async fn listen(shared: Arc<Shared>, ears: Arc<Ears>) {
             // such a stream, the next request finds out: a server without one may say 404, too.
             Err(error) => {
                 tracing::debug!(%error, "the server has no event stream besides those of its answers");
-                return;
+                return shared.set_listening();
             }
         }
         // Not earlier than the server asks, and not all clients at once.

@@ -26,7 +26,7 @@ use crate::link::{Opening, Said};
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// How long a server may take to answer whether it has a stream of its own before changes are said to be heard.
-const LISTENING: Duration = Duration::from_secs(2);
+pub(super) const LISTENING: Duration = Duration::from_secs(2);
 
 /// One session over Streamable HTTP.
 pub(crate) struct StreamableHttp {
