@@ -45,11 +45,30 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What a run says with `--json`.
-#[derive(Serialize)]
+/// What a run found.
 struct Report {
     matrix: Vec<matrix::Row>,
     corpus: Vec<corpus::Row>,
+}
+
+/// A row with its verdict, as `--json` says it.
+#[derive(Serialize)]
+struct Judged<'a, R> {
+    verdict: &'static str,
+    // Not of the protocol: the row stays as flat as its table.
+    #[serde(flatten)]
+    row: &'a R,
+}
+
+impl Report {
+    fn json(&self) -> serde_json::Value {
+        let matrix = self.matrix.iter().map(|row| Judged { verdict: row.verdict().word(), row });
+        let corpus = self.corpus.iter().map(|row| Judged { verdict: row.verdict().word(), row });
+        serde_json::json!({
+            "matrix": matrix.collect::<Vec<_>>(),
+            "corpus": corpus.collect::<Vec<_>>(),
+        })
+    }
 }
 
 /// The folders of a run.
@@ -87,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     }
     page::write(&places, &report)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        println!("{}", serde_json::to_string_pretty(&report.json())?);
     } else {
         print!("{}", summary(&report, &places));
     }

@@ -191,10 +191,12 @@ fn subject(entry: &Entry, words: &[String], places: &Places) -> Result<Value> {
 }
 
 fn tell(row: &Row) {
-    let (word, why) = match row.verdict() {
-        Verdict::Ok => ("ok", ""),
-        Verdict::Theirs(reason) => ("theirs", reason),
-        Verdict::Failed(problem) => ("FAILED", problem),
+    let verdict = row.verdict();
+    let word = verdict.word();
+    let why = match verdict {
+        Verdict::Ok => "",
+        Verdict::Theirs(reason) => reason,
+        Verdict::Failed(problem) => problem,
     };
     let revision = row.ours.revision.as_deref().unwrap_or("-");
     eprintln!("{:<28} {word:<7} {revision:<10}  {why}", row.name);

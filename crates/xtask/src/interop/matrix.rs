@@ -110,10 +110,12 @@ fn one(cell: &Cell<'_>, places: &Places, faults: &[Fault], programs: (&Ours, &Th
 }
 
 fn tell(row: &Row) {
-    let (word, why) = match row.verdict() {
-        Verdict::Ok => ("ok", ""),
-        Verdict::Theirs(reason) => ("theirs", reason),
-        Verdict::Failed(problem) => ("FAILED", problem),
+    let verdict = row.verdict();
+    let word = verdict.word();
+    let why = match verdict {
+        Verdict::Ok => "",
+        Verdict::Theirs(reason) => reason,
+        Verdict::Failed(problem) => problem,
     };
     eprintln!("{:<42} {word:<7} {:>5.1} s  {why}", row.cell, row.seconds);
 }

@@ -13,6 +13,17 @@ pub(super) enum Verdict<'a> {
     Failed(&'a str),
 }
 
+impl Verdict<'_> {
+    /// As a report has it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Theirs(_) => "theirs",
+            Self::Failed(_) => "FAILED",
+        }
+    }
+}
+
 /// The last step of the story.
 const LAST: &str = "close";
 const FIRST: &str = "connect";
