@@ -2,12 +2,17 @@
 
 use bytes::Bytes;
 use serde::Serialize;
+use switchboard_protocol::era::legacy::name::{
+    INITIALIZE, INITIALIZED, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE,
+};
 use switchboard_protocol::era::legacy::{Features, Initialize, InitializeResult, capability, negotiate};
 use switchboard_protocol::frame::{self, RequestFrame};
 use switchboard_protocol::model::capability::{ClientCapabilities, Implementation};
 use switchboard_protocol::model::discover::DiscoverResult;
-use switchboard_protocol::{ProtocolError, Revision};
+use switchboard_protocol::{Method, ProtocolError, Revision};
 
+use super::encode;
+use super::session::Session;
 use crate::server::Server;
 
 /// Bytes of what is kept of a client's identity, and again of its capabilities. Both are repeated with
@@ -83,4 +88,32 @@ pub(crate) fn initialize(
     frame::encode_result(&mut out, &frame.id, &result)
         .map_err(|error| ProtocolError::internal(format!("the answer does not serialise: {error}")))?;
     Ok((Terms::new(revision, request), out))
+}
+
+/// Answers a request that comes while a connection has no session; one that asks for a session opens it.
+pub(crate) fn before_the_session(server: &Server, request: &RequestFrame<'_>) -> (Vec<u8>, Option<Session>) {
+    let error = match &*request.method {
+        PING => return (encode::empty(&request.id), None),
+        INITIALIZE => match initialize(server, request) {
+            Ok((terms, answer)) => return (answer, Some(Session::new(server, terms))),
+            Err(error) => error,
+        },
+        method if is_known(method) => ProtocolError::invalid_request(format!(
+            "{method} came before the session was opened: send {INITIALIZE} first, then {INITIALIZED}"
+        )),
+        method => ProtocolError::method_not_found(method),
+    };
+    (encode::error(Some(&request.id), None, error), None)
+}
+
+/// What a second handshake is answered with.
+pub(super) fn is_open() -> ProtocolError {
+    ProtocolError::invalid_request(format!(
+        "{INITIALIZE} opens a session once, and this one is open; for other terms open another session"
+    ))
+}
+
+fn is_known(method: &str) -> bool {
+    matches!(method, SET_LEVEL | SUBSCRIBE | UNSUBSCRIBE)
+        || !matches!(Method::from_name(method), None | Some(Method::Discover | Method::SubscriptionsListen))
 }

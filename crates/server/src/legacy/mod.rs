@@ -33,10 +33,11 @@ pub(crate) use batch::split as split_batch;
 pub(crate) use encode::error;
 pub(crate) use exchange::{Event, Exchange};
 #[cfg(feature = "serve")]
-pub(crate) use handshake::{Terms, initialize};
-pub(crate) use pipe::{Peer, Turn};
+pub(crate) use handshake::{Terms, before_the_session, initialize};
+pub(crate) use pipe::Peer;
+pub(crate) use request::Step;
 #[cfg(feature = "serve")]
-pub(crate) use request::{Step, dispatch};
+pub(crate) use request::dispatch;
 pub(crate) use session::Session;
 
 use std::sync::Arc;

@@ -8,13 +8,11 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::Extensions;
-use switchboard_protocol::era::legacy::name::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
-use switchboard_protocol::era::legacy::{Features, Lifecycle};
+use switchboard_protocol::RequestId;
+use switchboard_protocol::era::legacy::Features;
+use switchboard_protocol::era::legacy::name::{INITIALIZE, PING};
 use switchboard_protocol::frame::RequestFrame;
-use switchboard_protocol::{Method, ProtocolError, RequestId};
 
-use super::encode;
-use super::exchange::Exchange;
 use super::handshake;
 use super::request::{Step, dispatch, is_modern};
 use super::session::Session;
@@ -24,16 +22,6 @@ use crate::server::Server;
 #[derive(Debug, Default)]
 pub(crate) struct Peer {
     session: Option<Arc<Session>>,
-}
-
-/// Whose a request is.
-pub(crate) enum Turn<'a> {
-    /// Of the modern era.
-    Modern(RequestFrame<'a>),
-    /// Of the legacy era, and answered.
-    Ready(Vec<u8>),
-    /// Of the legacy era, and running.
-    Running(Box<Exchange>),
 }
 
 impl Peer {
@@ -47,47 +35,22 @@ impl Peer {
         self.session().is_some_and(|session| Features::of(session.terms().revision).batches)
     }
 
-    /// Takes a request; `line` is the message that it was split from.
-    pub(crate) fn take<'a>(&mut self, server: &Server, request: RequestFrame<'a>, line: &Bytes) -> Turn<'a> {
+    /// Whether a request is of the modern era.
+    pub(crate) fn is_modern(&self, server: &Server, request: &RequestFrame<'_>) -> bool {
         let eras = server.legacy().eras;
-        match &self.session {
-            _ if eras.newest_legacy().is_none() => Turn::Modern(request),
-            Some(session) => {
-                if eras.has_modern() && is_modern(request.params) {
-                    return Turn::Modern(request);
-                }
-                match dispatch(server, session, request, (line, Extensions::new())) {
-                    Step::Ready(answer) => Turn::Ready(answer),
-                    Step::Running(exchange) => Turn::Running(Box::new(exchange)),
-                }
-            }
-            None => {
-                let opens = matches!(&*request.method, INITIALIZE | PING);
-                if eras.has_modern() && (!opens || is_modern(request.params)) {
-                    return Turn::Modern(request);
-                }
-                Turn::Ready(self.before_the_session(server, &request))
-            }
-        }
+        let opens = || matches!(&*request.method, INITIALIZE | PING);
+        eras.newest_legacy().is_none()
+            || eras.has_modern() && (self.session.is_none() && !opens() || is_modern(request.params))
     }
 
-    fn before_the_session(&mut self, server: &Server, request: &RequestFrame<'_>) -> Vec<u8> {
-        let error = match &*request.method {
-            PING => return encode::empty(&request.id),
-            INITIALIZE => match handshake::initialize(server, request) {
-                Ok((terms, answer)) => {
-                    self.session = Some(Arc::new(Session::new(server, terms)));
-                    return answer;
-                }
-                Err(error) => error,
-            },
-            method if is_known(method) => match Lifecycle::new().handle_request(method) {
-                Ok(()) => return encode::empty(&request.id),
-                Err(error) => error,
-            },
-            method => ProtocolError::method_not_found(method),
-        };
-        encode::error(Some(&request.id), None, error)
+    /// Takes a request of the legacy era; `line` is the message that it was split from.
+    pub(crate) fn take(&mut self, server: &Server, request: RequestFrame<'_>, line: &Bytes) -> Step {
+        if let Some(session) = &self.session {
+            return dispatch(server, session, request, (line, Extensions::new()));
+        }
+        let (answer, session) = handshake::before_the_session(server, &request);
+        self.session = session.map(Arc::new);
+        Step::Ready(answer)
     }
 
     /// The client wants no answer to this request any more.
@@ -104,9 +67,4 @@ impl Peer {
             None => Poll::Pending,
         }
     }
-}
-
-fn is_known(method: &str) -> bool {
-    matches!(method, SET_LEVEL | SUBSCRIBE | UNSUBSCRIBE)
-        || !matches!(Method::from_name(method), None | Some(Method::Discover | Method::SubscriptionsListen))
 }

@@ -7,8 +7,8 @@ use http::Extensions;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+use switchboard_protocol::era::legacy::Features;
 use switchboard_protocol::era::legacy::name::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
-use switchboard_protocol::era::legacy::{Features, Lifecycle};
 use switchboard_protocol::frame::RequestFrame;
 use switchboard_protocol::meta::PROTOCOL_VERSION;
 use switchboard_protocol::model::notification::LoggingLevel;
@@ -16,6 +16,7 @@ use switchboard_protocol::{Method, ProtocolError, RequestId};
 
 use super::encode::{self, To};
 use super::exchange::Exchange;
+use super::handshake;
 use super::session::Session;
 use crate::call::Call;
 use crate::exchange::Dispatch;
@@ -61,8 +62,7 @@ pub(crate) fn dispatch(
         PING => Ok(()),
         SET_LEVEL => set_level(session, frame.params),
         SUBSCRIBE | UNSUBSCRIBE => subscribe(server, session, frame, (body, extensions)),
-        // The session is open, so that this is an error which says so.
-        INITIALIZE => Lifecycle::resumed(session.terms().revision).handle_request(&frame.method),
+        INITIALIZE => Err(handshake::is_open()),
         _ => return call(server, session, frame, (body, extensions)),
     };
     Step::Ready(match done {

@@ -158,7 +158,7 @@ impl<'a> Contents<'a> {
 pub(super) struct Meta<'a>(&'a MetaObject);
 
 impl<'a> Meta<'a> {
-    /// Metadata of a result or a notification, which every revision has.
+    /// Metadata of a result, which every revision has.
     pub(super) fn of_any(meta: Option<&'a MetaObject>) -> Option<Self> {
         meta.filter(|meta| meta.keys().any(|key| !is_reserved_key(key))).map(Self)
     }

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use switchboard_protocol::Revision;
-use switchboard_protocol::era::legacy::{call_tool, complete, get_prompt, progress, read_resource};
+use switchboard_protocol::era::legacy::{call_tool, complete, get_prompt, read_resource};
 use switchboard_testkit::dated;
 
 const DATES: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -202,23 +202,6 @@ fn numbers_of_structured_content_stay_as_they_were_written() {
         oldest,
         r#"{"content":[{"type":"text","text":"{\"big\":123456789012345678901234567890,\"f\":1.50}"}]}"#
     );
-}
-
-#[test]
-fn progress_has_words_where_the_revision_has_them() {
-    let modern = json!({ "progressToken": "t", "progress": 1.0, "total": 2.0, "message": "half",
-        "_meta": { "io.modelcontextprotocol/subscriptionId": 1 } });
-    for (date, message) in DATES.iter().zip([None, Some("half"), Some("half"), Some("half")]) {
-        let mut expected = json!({ "progressToken": "t", "progress": 1.0, "total": 2.0 });
-        if let Some(message) = message {
-            expected["message"] = message.into();
-        }
-        let revision = Revision::legacy(date).unwrap();
-        let params = serde_json::to_value(progress(&read(&modern), revision)).unwrap();
-        assert_eq!(params, expected, "{date}");
-        let message = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params });
-        dated::check_message(date, &serde_json::to_vec(&message).unwrap(), "");
-    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod downgrade_error;
 mod downgrade_list;
 mod downgrade_properties;
 mod downgrade_result;
-mod lifecycle;
+mod handshake;
 mod question;
 mod question_asked;
 mod question_hostile;

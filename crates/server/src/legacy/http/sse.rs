@@ -9,14 +9,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
-
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use switchboard_protocol::era::legacy::Features;
-use switchboard_protocol::era::legacy::name::{INITIALIZE, PING};
 use switchboard_protocol::frame::{Frame, RequestFrame};
-use switchboard_protocol::{ProtocolError, RequestId, frame};
+use switchboard_protocol::{ProtocolError, RequestId};
 use switchboard_sse::EventRef;
 use tokio::time::Sleep;
 
@@ -172,25 +170,12 @@ impl Peer {
     }
 
     fn before_the_session(&self, server: &Server, request: &RequestFrame<'_>) -> Vec<u8> {
-        let error = match &*request.method {
-            PING => {
-                let mut out = Vec::with_capacity(64);
-                frame::encode_raw_result(&mut out, &request.id, b"{}");
-                return out;
-            }
-            INITIALIZE => match legacy::initialize(server, request) {
-                Ok((terms, answer)) => {
-                    // Of two at the same time one opens the session, and both are told the same.
-                    let _ = self.session.set(Arc::new(Session::new(server, terms)));
-                    return answer;
-                }
-                Err(error) => error,
-            },
-            method => ProtocolError::invalid_request(format!(
-                "{method} belongs to a session, and there is none yet: send initialize first"
-            )),
-        };
-        legacy::error(Some(&request.id), None, error)
+        let (answer, session) = legacy::before_the_session(server, request);
+        if let Some(session) = session {
+            // Of two at the same time one opens the session, and both are told the same.
+            let _ = self.session.set(Arc::new(session));
+        }
+        answer
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Connection;
 use super::work::Source;
-use crate::legacy::{Event, Exchange, Turn, split_batch};
+use crate::legacy::{Event, Exchange, Step, split_batch};
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
     /// Takes a request, if it is of the legacy era, and gives back what is not.
@@ -21,14 +21,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
         line: &Bytes,
         cx: &mut Context<'_>,
     ) -> ControlFlow<(), RequestFrame<'a>> {
+        if self.legacy.is_modern(&self.server, &request) {
+            return ControlFlow::Continue(request);
+        }
         let id = request.id.clone();
         let was_open = self.legacy.session().is_some();
         match self.legacy.take(&self.server, request, line) {
-            Turn::Modern(request) => return ControlFlow::Continue(request),
-            Turn::Ready(answer) => {
+            Step::Ready(answer) => {
                 self.session.respond(&id, |_, out| out.extend_from_slice(&answer));
             }
-            Turn::Running(exchange) => self.start(*exchange, cx),
+            Step::Running(exchange) => self.start(exchange, cx),
         }
         if !was_open && self.legacy.session().is_some() {
             self.session.open_session(self.legacy.takes_batches());
