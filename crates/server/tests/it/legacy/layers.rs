@@ -3,10 +3,11 @@
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_protocol::Revision;
-use switchboard_server::{Call, CallFuture, CallService, Elicitation, Outcome, Server, Tool};
+use switchboard_server::{Call, CallFuture, CallService, Elicitation, MultiRoundTrip, Outcome, Server, Tool};
 use switchboard_transport::{InProcess, Lines};
 use tokio::io::AsyncWriteExt;
 use tower_layer::Layer;
@@ -51,7 +52,7 @@ struct Confirm {
     ok: bool,
 }
 
-async fn confirm(round: switchboard_server::MultiRoundTrip<()>) -> Outcome<(), String> {
+async fn confirm(round: MultiRoundTrip<()>) -> Outcome<(), String> {
     match round.state {
         None => Outcome::InputRequired((), Elicitation::form::<Confirm>("Go?")),
         Some(()) => {
@@ -61,14 +62,8 @@ async fn confirm(round: switchboard_server::MultiRoundTrip<()>) -> Outcome<(), S
     }
 }
 
-#[tokio::test]
-async fn layers_see_every_call_of_a_session_and_every_round_of_one() {
-    let seen = Seen::default();
-    let server = Server::builder("layered", "1")
-        .tool(Tool::new("confirm", confirm))
-        .layer(Watch(Arc::clone(&seen)))
-        .build(())
-        .unwrap();
+/// What the tool says to a client that thinks for a while before it answers each question.
+async fn confirmed(server: &Server, thinks: Duration) -> Value {
     let mut pipe = server.connect();
     let mut lines = Lines::new(1 << 20);
     let hello = json!({"protocolVersion": Revision::NEWEST_LEGACY.date(), "capabilities": {"elicitation": {}}, "clientInfo": {"name": "c", "version": "1"}});
@@ -81,22 +76,41 @@ async fn layers_see_every_call_of_a_session_and_every_round_of_one() {
     for message in messages {
         pipe.writer.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }
-    let text = loop {
+    loop {
         let Some(line) = lines.next_line().unwrap() else {
             assert!(lines.fill(&mut pipe.reader).await.unwrap() > 0);
             continue;
         };
         let message: Value = serde_json::from_slice(&line).unwrap();
         if message["method"] == "elicitation/create" {
+            tokio::time::advance(thinks).await;
             let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": {"action": "accept", "content": {"ok": true}}});
             pipe.writer.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
         } else if message["id"] == 3 {
-            break message["result"]["content"][0]["text"].clone();
+            return message["result"]["content"][0]["text"].clone();
         }
-    };
-    assert_eq!(text, "true");
-    assert_eq!(
-        *seen.lock().unwrap(),
-        ["tools/list  false", "tools/call confirm false", "tools/call confirm true"]
-    );
+    }
+}
+
+/// Takes more than half of its time in each round.
+async fn slow(round: MultiRoundTrip<()>) -> Outcome<(), String> {
+    tokio::time::sleep(TIME / 2 + TIME / 10).await;
+    confirm(round).await
+}
+
+const TIME: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn layers_see_every_call_of_a_session_and_every_round_of_one_however_the_tool_runs() {
+    let plain = || Tool::new("confirm", slow).timeout(TIME);
+    for tool in [plain(), plain().grace(TIME), plain().spawned(), plain().spawned().grace(TIME)] {
+        let seen = Seen::default();
+        let server =
+            Server::builder("layered", "1").tool(tool).layer(Watch(Arc::clone(&seen))).build(()).unwrap();
+        assert_eq!(confirmed(&server, TIME * 100).await, "true");
+        assert_eq!(
+            *seen.lock().unwrap(),
+            ["tools/list  false", "tools/call confirm false", "tools/call confirm true"]
+        );
+    }
 }
