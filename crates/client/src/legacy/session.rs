@@ -16,6 +16,7 @@ use switchboard_protocol::model::discover::DiscoverResult;
 use switchboard_protocol::model::input::{InputRequests, InputRequiredResult};
 use switchboard_protocol::model::notification::LoggingLevel;
 use switchboard_protocol::{Method, RequestId, Revision, frame};
+use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
@@ -40,6 +41,8 @@ pub(crate) struct Session {
     idle: Duration,
     pub(super) watched: Watched,
     task: std::sync::OnceLock<AbortHandle>,
+    /// Set once the server was waited for, as far as it may be, before the first request that it may ask about.
+    listening: OnceCell<()>,
 }
 
 /// An exchange in a session.
@@ -79,6 +82,7 @@ pub(super) async fn handshake(core: &Core, way: Way, offer: Revision) -> Result<
         idle: core.idle,
         watched: Watched::default(),
         task: std::sync::OnceLock::new(),
+        listening: OnceCell::new(),
     });
     // Set once, here; nobody else has the session yet.
     let _ = session.task.set(answer::spawn(&session));
@@ -191,6 +195,10 @@ impl Session {
             known => {
                 if let Some(method) = known {
                     self.check_offered(method)?;
+                }
+                if known.is_none_or(Method::allows_input_rounds) {
+                    // Some servers ask on a stream that is not the request's, and on none if there is none yet.
+                    self.listening.get_or_init(|| self.carrier.listening()).await;
                 }
                 Source::Carried(Box::new(self.carry(ask, run).await?))
             }

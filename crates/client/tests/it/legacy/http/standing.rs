@@ -45,6 +45,18 @@ async fn what_the_server_says_of_its_own_accord_is_heard_and_answered() {
 }
 
 #[tokio::test]
+async fn nothing_that_the_server_may_ask_about_is_sent_before_it_can_ask() {
+    for get in [Reply::live(": hello\n\n").0, Reply::http(405, "", "")] {
+        let server = server([("GET", get), ("tools/call", Reply::result(&text("done")))]).await;
+        let client = connect(&server).await;
+        check_done(call(&client).await);
+        let order: Vec<_> = server.received().iter().map(|request| request.method()).collect();
+        let at = |method: &str| order.iter().position(|known| known == method);
+        assert!(at("GET") < at("tools/call"), "{order:?}");
+    }
+}
+
+#[tokio::test]
 async fn no_clock_runs_while_a_person_is_asked_before_the_answer_has_begun() {
     let (stream, live) = Reply::live(": hello\n\n");
     let asked = json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {
