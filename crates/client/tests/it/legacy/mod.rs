@@ -1,8 +1,10 @@
 //! Sessions with servers of the legacy era.
 
+mod children;
 mod detection;
 mod detection_http;
+mod faults;
 mod http;
-mod peer;
+pub(crate) mod peer;
 mod pipe;
 mod questions;

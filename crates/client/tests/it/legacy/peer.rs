@@ -11,48 +11,48 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-pub(super) const NEWEST: &str = "2025-11-25";
+pub(crate) const NEWEST: &str = "2025-11-25";
 
 /// Every legacy revision, newest first.
-pub(super) const DATES: [&str; 4] = [NEWEST, "2025-06-18", "2025-03-26", "2024-11-05"];
+pub(crate) const DATES: [&str; 4] = [NEWEST, "2025-06-18", "2025-03-26", "2024-11-05"];
 
 /// What the server says to a message; `None` ends the connection.
-pub(super) type Said = Option<Vec<Value>>;
+pub(crate) type Said = Option<Vec<Value>>;
 
 /// The server as a test sees it.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     heard: watch::Receiver<Vec<Value>>,
     say: mpsc::UnboundedSender<Value>,
 }
 
 impl Peer {
     /// Says something now.
-    pub(super) fn say(&self, message: Value) {
+    pub(crate) fn say(&self, message: Value) {
         self.say.send(message).unwrap();
     }
 
-    pub(super) fn ask(&self, id: Value, method: &str, params: Value) {
+    pub(crate) fn ask(&self, id: Value, method: &str, params: Value) {
         self.say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
     }
 
     /// Everything that came so far.
-    pub(super) fn heard(&self) -> Vec<Value> {
+    pub(crate) fn heard(&self) -> Vec<Value> {
         self.heard.borrow().clone()
     }
 
-    pub(super) fn methods(&self) -> Vec<String> {
+    pub(crate) fn methods(&self) -> Vec<String> {
         let named = |message: &Value| message["method"].as_str().unwrap_or("response").to_owned();
         self.heard().iter().map(named).collect()
     }
 
     /// The messages of this method so far; `response` for answers.
-    pub(super) fn all(&self, method: &str) -> Vec<Value> {
+    pub(crate) fn all(&self, method: &str) -> Vec<Value> {
         let of = |message: &Value| message["method"].as_str().unwrap_or("response") == method;
         self.heard().into_iter().filter(of).collect()
     }
 
     /// Waits until so many messages of this method have come.
-    pub(super) async fn wait(&mut self, method: &str, count: usize) -> Vec<Value> {
+    pub(crate) async fn wait(&mut self, method: &str, count: usize) -> Vec<Value> {
         loop {
             let all = self.all(method);
             if all.len() >= count {
@@ -64,7 +64,7 @@ impl Peer {
 }
 
 /// A server that plays `script`. Messages to it are held against the published schema of `date`.
-pub(super) fn peer(
+pub(crate) fn peer(
     date: &'static str,
     mut script: impl FnMut(&Value) -> Said + Send + 'static,
 ) -> (Pipe, Peer) {
@@ -121,19 +121,19 @@ fn check(date: &str, line: &str, asked: &HashMap<String, String>) {
 }
 
 /// Lets so many seconds pass on a clock that stands still until everybody waits.
-pub(super) async fn pass(seconds: u64) {
+pub(crate) async fn pass(seconds: u64) {
     tokio::time::sleep_until(Instant::now() + Duration::from_secs(seconds)).await;
 }
 
-pub(super) fn result(request: &Value, result: Value) -> Value {
+pub(crate) fn result(request: &Value, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": request["id"], "result": result})
 }
 
-pub(super) fn error(request: &Value, code: i64, message: &str) -> Value {
+pub(crate) fn error(request: &Value, code: i64, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message}})
 }
 
-pub(super) fn described(date: &str) -> Value {
+pub(crate) fn described(date: &str) -> Value {
     json!({
         "protocolVersion": date,
         "capabilities": {
@@ -147,7 +147,7 @@ pub(super) fn described(date: &str) -> Value {
 }
 
 /// What every server of a session answers; `script` has the first word.
-pub(super) fn session(
+pub(crate) fn session(
     date: &'static str,
     mut script: impl FnMut(&Value) -> Option<Said> + Send + 'static,
 ) -> (Pipe, Peer) {
@@ -170,6 +170,6 @@ pub(super) fn session(
     })
 }
 
-pub(super) fn tools() -> Value {
+pub(crate) fn tools() -> Value {
     json!({"tools": [{"name": "f", "inputSchema": {"type": "object"}}]})
 }

@@ -22,6 +22,9 @@ pub(super) struct Script {
     pub(super) name: String,
     /// `http` or `pipe`, where the other cannot play it.
     pub(super) only: Option<String>,
+    /// Why it cannot be played in a session.
+    #[cfg_attr(not(feature = "legacy"), expect(dead_code, reason = "there are no sessions"))]
+    pub(super) modern: Option<String>,
     #[serde(default)]
     pub(super) client: Setup,
     /// What the server answers, by method; each is used once, in order.

@@ -1,13 +1,16 @@
 //! Scripts as data: what a server answers, what the client asks, and what must come of it. Each file of
 //! `tests/data` is one kind of trouble and is played over HTTP and over a pipe.
 //!
-//! `format` is how a script is written, `play` how it is played.
+//! `format` is how a script is written, `play` how it is played; `legacy` plays them once more, in sessions.
 
 mod format;
+#[cfg(feature = "legacy")]
+mod legacy;
 mod play;
 
 use format::{File, lengthen};
 use play::Play;
+use tokio::runtime::{Builder, Runtime};
 
 fn file(text: &str) -> File {
     let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
@@ -15,12 +18,16 @@ fn file(text: &str) -> File {
     serde_json::from_value(value).unwrap()
 }
 
+/// One in real time, and one whose clock stands still until everybody waits.
+fn runtimes() -> (Runtime, Runtime) {
+    let new = Builder::new_current_thread;
+    (new().enable_all().build().unwrap(), new().enable_all().start_paused(true).build().unwrap())
+}
+
 /// Plays a file: over HTTP in real time, over a pipe on a clock that stands still until everybody waits.
 fn check(text: &str) {
     let file = file(text);
-    let real = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let paused =
-        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let (real, paused) = runtimes();
     for script in &file.scripts {
         if script.only.as_deref() != Some("pipe") {
             real.block_on(Play::over_http(script));

@@ -8,11 +8,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use switchboard_client::{
     Cache, CallError, CallToolResult, Client, ClientBuilder, CompletionReference, Connect, ContentBlock,
-    CreateMessageResult, Delivery, ElicitReply, Error, Limits, OneOrMany, Request, Role, Root,
+    CreateMessageResult, Delivery, ElicitReply, Era, Error, Limits, OneOrMany, Pipe, Request, Role, Root,
     SamplingContent,
 };
 use switchboard_testkit::scripted_http::ScriptedHttp;
-use switchboard_testkit::wire::check_client_message;
 
 use super::format::{Ask, Expect, Played, Script, Setup, Step};
 use crate::support::{answer, builder, discovered, page, pipe_server, tool};
@@ -23,15 +22,21 @@ struct Seen {
     headers: Option<HashMap<String, String>>,
 }
 
+/// What a server on a pipe has yet to answer, by method.
+pub(super) type Replies = Arc<Mutex<VecDeque<(String, Played)>>>;
+/// What a server on a pipe has heard so far.
+pub(super) type Heard = Box<dyn Fn() -> Vec<Value>>;
+
 /// The server's end, and the way to it.
-enum End {
+pub(super) enum End {
     Http(ScriptedHttp),
-    Pipe { replies: Arc<Mutex<VecDeque<(String, Played)>>>, heard: Vec<Arc<Mutex<Vec<Value>>>> },
+    Pipe { replies: Replies, open: fn(Replies) -> (Pipe, Heard), heard: Vec<Heard> },
 }
 
 pub(super) struct Play<'a> {
     script: &'a Script,
     end: End,
+    era: Era,
     clients: HashMap<String, Client>,
     cache: Cache,
     asked: Arc<AtomicUsize>,
@@ -47,21 +52,21 @@ impl<'a> Play<'a> {
             let tools = page("tools", json!([tool("f")]), None);
             server = server.always("tools/list", Played::Result(tools).reply());
         }
-        Self::new(script, End::Http(server)).run().await;
+        Self::new(script, End::Http(server), Era::Auto).run().await;
     }
 
     pub(super) async fn over_a_pipe(script: &'a Script) {
         let replies = Arc::new(Mutex::new(script.replies.iter().cloned().collect()));
-        Self::new(script, End::Pipe { replies, heard: Vec::new() }).run().await;
+        Self::new(script, End::Pipe { replies, open, heard: Vec::new() }, Era::Auto).run().await;
     }
 
-    fn new(script: &'a Script, end: End) -> Self {
+    pub(super) fn new(script: &'a Script, end: End, era: Era) -> Self {
         let cache = Cache::new(&Limits::default());
         let cache = if script.client.share_public { cache.share_public() } else { cache };
-        Self { script, end, clients: HashMap::new(), cache, asked: Arc::default() }
+        Self { script, end, era, clients: HashMap::new(), cache, asked: Arc::default() }
     }
 
-    async fn run(mut self) {
+    pub(super) async fn run(mut self) {
         for (number, step) in self.script.steps.iter().enumerate() {
             let place = format!("{}, step {}, {}", self.script.name, number + 1, self.end.name());
             if let Ask::AdvanceMs(passed) = step.ask {
@@ -86,14 +91,14 @@ impl<'a> Play<'a> {
         let (name, sent) = (self.script.name.clone(), &self.script.sent);
         let mut seen = self.end.finish(&name).await;
         seen.retain(|seen| self.script.lists_tools() || seen.message["method"] != "tools/list");
-        check_sent(&name, &seen, sent.as_deref());
+        check_sent(&name, &seen, (sent.as_deref(), self.era == Era::Auto));
     }
 
     async fn client(&mut self, caller: &str) -> Client {
         if let Some(client) = self.clients.get(caller) {
             return client.clone();
         }
-        let builder = people(builder(), &self.script.client, &self.asked);
+        let builder = people(builder().era(self.era), &self.script.client, &self.asked);
         let builder = builder.cache(self.cache.clone()).limits(limits(&self.script.client));
         let builder = if caller.is_empty() { builder } else { builder.bearer(caller) };
         let client = self.end.connect(builder).await.unwrap();
@@ -113,22 +118,8 @@ impl End {
     fn connect(&mut self, builder: ClientBuilder) -> Connect {
         match self {
             Self::Http(server) => builder.http(server.url()),
-            Self::Pipe { replies, heard } => {
-                let replies = Arc::clone(replies);
-                let (pipe, seen) = pipe_server(move |message| {
-                    if message["method"] == "server/discover" {
-                        return Some(vec![answer(message, &discovered())]);
-                    }
-                    if message.get("id").is_none() {
-                        return Some(vec![]);
-                    }
-                    let mut replies = replies.lock().unwrap();
-                    let place = replies.iter().position(|(method, _)| message["method"] == **method);
-                    let (_, played) = place
-                        .and_then(|place| replies.remove(place))
-                        .unwrap_or_else(|| panic!("not in the script: {message}"));
-                    played.lines(&message["id"])
-                });
+            Self::Pipe { replies, open, heard } => {
+                let (pipe, seen) = open(Arc::clone(replies));
                 heard.push(seen);
                 builder.pipe(pipe)
             }
@@ -146,23 +137,46 @@ impl End {
                     headers: Some(request.headers.into_iter().collect()),
                 })
                 .collect(),
-            Self::Pipe { replies, heard } => {
+            Self::Pipe { replies, heard, .. } => {
                 assert!(replies.lock().unwrap().is_empty(), "{name}: replies are left");
-                let all = heard.iter().flat_map(|one| one.lock().unwrap().clone());
-                all.map(|message| {
-                    check_client_message(message.to_string().as_bytes());
-                    Seen { message, headers: None }
-                })
-                .collect()
+                let all = heard.iter().flat_map(|heard| heard());
+                all.map(|message| Seen { message, headers: None }).collect()
             }
         }
     }
 }
 
-fn check_sent(name: &str, seen: &[Seen], expected: Option<&[super::format::Sent]>) {
+/// A server on a pipe that answers the probe, and then as the script says.
+fn open(replies: Replies) -> (Pipe, Heard) {
+    let (pipe, heard) = pipe_server(move |message| match message["method"].as_str() {
+        Some("server/discover") => Some(vec![answer(message, &discovered())]),
+        _ => play(&replies, message),
+    });
+    (pipe, Box::new(move || heard.lock().unwrap().clone()))
+}
+
+/// What the script says to a message on a pipe.
+pub(super) fn play(replies: &Replies, message: &Value) -> Option<Vec<Value>> {
+    if message.get("id").is_none() {
+        return Some(vec![]);
+    }
+    let mut replies = replies.lock().unwrap();
+    let place = replies.iter().position(|(method, _)| message["method"] == **method);
+    let (_, played) = place
+        .and_then(|place| replies.remove(place))
+        .unwrap_or_else(|| panic!("not in the script: {message}"));
+    played.lines(&message["id"])
+}
+
+/// `with_headers`: whether the headers must be those of the script, too.
+fn check_sent(name: &str, seen: &[Seen], (expected, with_headers): (Option<&[super::format::Sent]>, bool)) {
     let requests: Vec<&Seen> = seen
         .iter()
-        .filter(|seen| seen.message.get("id").is_some() && seen.message["method"] != "server/discover")
+        .filter(|seen| {
+            let opens =
+                ["server/discover", "initialize"].iter().any(|known| seen.message["method"] == **known);
+            seen.message.get("id").is_some() && !opens
+        })
         .collect();
     // Ids are the client's own; clients are told apart by their credentials.
     let ids: HashSet<(String, Option<&String>)> = requests
@@ -182,7 +196,7 @@ fn check_sent(name: &str, seen: &[Seen], expected: Option<&[super::format::Sent]
             let found = seen.message["params"].pointer(pointer).unwrap_or(&Value::Null);
             assert_eq!(found, value, "{name}: {pointer} of request {}", number + 1);
         }
-        for (header, value) in sent.headers.iter().filter(|_| seen.headers.is_some()) {
+        for (header, value) in sent.headers.iter().filter(|_| with_headers && seen.headers.is_some()) {
             let found = seen.headers.as_ref().and_then(|headers| headers.get(header));
             assert_eq!(found, value.as_ref(), "{name}: {header} of request {}", number + 1);
         }

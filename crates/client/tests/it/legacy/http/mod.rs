@@ -1,5 +1,7 @@
 //! Sessions over HTTP, against servers that play a script.
 
+mod framing;
+mod redirects;
 mod resumption;
 mod session;
 mod sse;
