@@ -136,8 +136,8 @@ where
     B: http_body::Body,
 {
     let (parts, body) = request.into_parts();
-    #[cfg_attr(not(feature = "legacy"), expect(unused_mut, reason = "set for the legacy era"))]
-    let mut is_legacy = false;
+    #[cfg(feature = "legacy")]
+    let mut is_legacy = inner.is_legacy;
     if let Some(refused) = inner.refuse(&parts) {
         #[cfg(not(feature = "legacy"))]
         return refused;
@@ -161,7 +161,11 @@ where
         Ok(body) => body,
         Err(error) => return answer::no_body(error, limits.body_bytes),
     };
-    match inner.start(parts, &body, is_legacy) {
+    #[cfg(feature = "legacy")]
+    let step = if is_legacy { Step::Legacy(parts) } else { inner.start(parts, &body) };
+    #[cfg(not(feature = "legacy"))]
+    let step = inner.start(parts, &body);
+    match step {
         Step::Answer(response) => response,
         Step::Run(exchange) => inner.run(exchange, slot).await,
         Step::Listen(request) => inner.listen(request),
@@ -183,12 +187,7 @@ impl Inner {
 
     /// The headers say how to read the body in one pass. Whatever is unusual about either is read again by
     /// `explain`, which knows in which order to complain.
-    fn start(&self, mut parts: Parts, body: &Bytes, is_legacy: bool) -> Step {
-        #[cfg(feature = "legacy")]
-        if is_legacy || self.is_legacy {
-            return Step::Legacy(parts);
-        }
-        let _ = is_legacy;
+    fn start(&self, mut parts: Parts, body: &Bytes) -> Step {
         let Some(claim) = Claim::read(&parts.headers) else { return self.start_unclaimed(parts, body) };
         let extensions = std::mem::take(&mut parts.extensions);
         match Call::decode_as(claim.method, body, extensions) {
@@ -203,6 +202,10 @@ impl Inner {
     }
 
     #[cold]
+    #[cfg_attr(
+        not(feature = "legacy"),
+        expect(clippy::needless_pass_by_value, reason = "the legacy era goes on with it")
+    )]
     fn start_unclaimed(&self, parts: Parts, body: &Bytes) -> Step {
         #[cfg(feature = "legacy")]
         if self.legacy.as_ref().is_some_and(|legacy| legacy.takes(&parts, body)) {
