@@ -397,7 +397,7 @@ struct Clocks<'a> {
     idle_deadline: Option<Instant>,
     total_deadline: Option<Instant>,
     #[cfg(feature = "legacy")]
-    pauses: Option<crate::legacy::Standing>,
+    pauses: Option<crate::legacy::RequestPauses>,
 }
 
 impl<'a> Clocks<'a> {
@@ -429,7 +429,7 @@ impl<'a> Clocks<'a> {
     /// In a session the clocks stand still while a person is asked.
     #[cfg(feature = "legacy")]
     fn follow(&mut self, state: &crate::legacy::State) {
-        self.pauses = state.standing();
+        self.pauses = state.request_pauses();
     }
 
     /// How long they stood still.

@@ -6,7 +6,7 @@
 //! is known above. Where to look next: `answer` reads what came back, `body` the bytes of it, `refusal` what is no success,
 //! `tls` builds the client.
 
-mod answer;
+pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod refusal;
 mod tls;
@@ -58,19 +58,6 @@ impl HttpLink {
         &self.url
     }
 
-    /// The same way for a session of its own, whose streams may outlive whoever holds this.
-    #[cfg(feature = "legacy")]
-    pub(crate) fn share(&self) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(Self {
-            client: self.client.clone(),
-            url: self.url.clone(),
-            headers: self.headers.clone(),
-            limits: self.limits.clone(),
-            tap: self.tap.clone(),
-            last_id: AtomicI64::new(0),
-        })
-    }
-
     #[cfg(feature = "legacy")]
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
@@ -83,11 +70,7 @@ impl HttpLink {
 
     pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<HttpStream, Error> {
         let id = RequestId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
-        let mut body = Vec::with_capacity(512);
-        (opening.encode)(&id, &mut body).map_err(|error| {
-            Error::misuse(format!("the request cannot be written as JSON: {error}")).source(error)
-        })?;
-        let response = self.post(opening.headers.clone(), Bytes::from(body)).await?;
+        let response = self.post(opening.headers.clone(), opening.body(&id)?).await?;
         if response.status().is_success() {
             return HttpStream::new(response, id, &self.limits, self.tap.clone());
         }

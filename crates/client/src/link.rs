@@ -34,6 +34,20 @@ pub(crate) struct Opening<'a> {
     pub(crate) unannounced: bool,
 }
 
+impl Opening<'_> {
+    /// The request under this id.
+    ///
+    /// # Errors
+    /// When its parameters are no JSON.
+    pub(crate) fn body(&self, id: &RequestId) -> Result<Bytes, Error> {
+        let mut body = Vec::with_capacity(512);
+        (self.encode)(id, &mut body).map_err(|error| {
+            Error::misuse(format!("the request cannot be written as JSON: {error}")).source(error)
+        })?;
+        Ok(Bytes::from(body))
+    }
+}
+
 /// What a server says about a request before it ends.
 #[derive(Debug)]
 pub(crate) enum Said {

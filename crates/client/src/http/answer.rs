@@ -59,31 +59,16 @@ impl HttpStream {
 
     /// Reads one message; `None` if it is nothing for whoever asked.
     fn read(&self, message: &[u8]) -> Result<Option<Said>, Error> {
-        match Frame::decode(message) {
-            Ok(Frame::Response(response)) => self.read_response(response).map(Some),
-            Ok(Frame::Notification(notification)) => self.read_notification(&notification),
-            Ok(Frame::Request(request)) => {
+        match decode(message)? {
+            Frame::Response(response) => outcome(response, &self.id).map(Some),
+            Frame::Notification(notification) => self.read_notification(&notification),
+            Frame::Request(request) => {
                 tracing::warn!(
                     method = %excerpt(&request.method),
                     "a server must not send requests in this revision; ignored"
                 );
                 Ok(None)
             }
-            Err(refused) => Err(Error::server_fault(format!(
-                "the server sent what is no message of this protocol: {}",
-                excerpt(&refused.error.message)
-            ))),
-        }
-    }
-
-    fn read_response(&self, response: ResponseFrame<'_>) -> Result<Said, Error> {
-        match response.id {
-            Some(id) if id != self.id => Err(Error::server_fault(format!(
-                "the server answered request {} on the stream of request {}",
-                excerpt(&id.to_string()),
-                self.id
-            ))),
-            _ => response.outcome.map(|result| Said::Result(result.to_owned())).map_err(Error::protocol),
         }
     }
 
@@ -119,6 +104,31 @@ impl HttpStream {
         }
         serde_json::from_str::<Subscribed>(params)
             .map_or(true, |subscribed| subscribed.meta.subscription_id == self.id)
+    }
+}
+
+/// Reads a message where somebody waits for an answer.
+///
+/// # Errors
+/// When it is none.
+pub(crate) fn decode(message: &[u8]) -> Result<Frame<'_>, Error> {
+    Frame::decode(message).map_err(|refused| {
+        let why = excerpt(&refused.error.message);
+        Error::server_fault(format!("the server sent what is no message of this protocol: {why}"))
+    })
+}
+
+/// How the request under this id ended, as a response on its own stream says.
+///
+/// # Errors
+/// The error that the server answered with, or that it answered another request.
+pub(crate) fn outcome(response: ResponseFrame<'_>, asked: &RequestId) -> Result<Said, Error> {
+    match response.id {
+        Some(id) if id != *asked => Err(Error::server_fault(format!(
+            "the server answered request {} on the stream of request {asked}",
+            excerpt(&id.to_string()),
+        ))),
+        _ => response.outcome.map(|result| Said::Result(result.to_owned())).map_err(Error::protocol),
     }
 }
 

@@ -24,14 +24,14 @@ struct State {
 }
 
 /// The clocks of one request, as far as they stand still.
-pub(crate) struct Standing {
+pub(crate) struct RequestPauses {
     pauses: Arc<Pauses>,
     /// How long all clocks had stood still when the request began, and when it was heard of last.
     began: Duration,
     heard: Duration,
 }
 
-impl Standing {
+impl RequestPauses {
     pub(super) fn new(pauses: &Arc<Pauses>) -> Self {
         let now = pauses.so_far();
         Self { pauses: Arc::clone(pauses), began: now, heard: now }

@@ -66,7 +66,7 @@ use switchboard_protocol::Revision;
 use crate::error::Error;
 use crate::link::{Link, Opening, Said};
 
-pub(crate) use clock::{Pauses, Standing};
+pub(crate) use clock::{Pauses, RequestPauses};
 pub(crate) use detect::connect;
 pub(crate) use ears::Ears;
 pub(crate) use keeper::Keeper;

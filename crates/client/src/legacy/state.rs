@@ -13,7 +13,7 @@ use switchboard_protocol::model::elicitation::ElicitAction;
 use switchboard_protocol::model::input::InputRequests;
 use tokio::time::timeout;
 
-use super::{Keeper, Pauses, Standing};
+use super::{Keeper, Pauses, RequestPauses};
 use crate::core::Core;
 use crate::error::{Delivery, Error, Kind};
 
@@ -40,8 +40,8 @@ impl State {
     }
 
     /// The clocks of a request that begins now, if it is one in a session.
-    pub(crate) fn standing(&self) -> Option<Standing> {
-        self.keeper.get().map(|_| Standing::new(&self.pauses))
+    pub(crate) fn request_pauses(&self) -> Option<RequestPauses> {
+        self.keeper.get().map(|_| RequestPauses::new(&self.pauses))
     }
 
     /// The server is of the legacy era, for the life of this client.

@@ -2,27 +2,15 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::value::RawValue;
 use switchboard_protocol::RequestId;
-use switchboard_protocol::frame::{Frame, NotificationFrame, ResponseFrame};
+use switchboard_protocol::frame::{Frame, NotificationFrame};
 use switchboard_protocol::model::notification::{Progress, name};
 
 use crate::error::{Error, excerpt};
+use crate::http::answer::{decode, outcome};
 use crate::legacy::Ears;
-use crate::link::{Opening, Said};
-
-/// Writes a request under this id.
-///
-/// # Errors
-/// When its parameters are no JSON.
-pub(super) fn encode(opening: &Opening<'_>, id: &RequestId) -> Result<Bytes, Error> {
-    let mut body = Vec::with_capacity(512);
-    (opening.encode)(id, &mut body).map_err(|error| {
-        Error::misuse(format!("the request cannot be written as JSON: {error}")).source(error)
-    })?;
-    Ok(Bytes::from(body))
-}
+use crate::link::Said;
 
 /// Sorts what comes on the stream of one request.
 pub(super) struct Sorter {
@@ -37,28 +25,13 @@ impl Sorter {
     /// # Errors
     /// The error that the server answered with, or the rule that it broke.
     pub(super) fn read(&self, message: &[u8]) -> Result<Option<Said>, Error> {
-        match Frame::decode(message) {
-            Ok(Frame::Response(response)) => self.read_response(response).map(Some),
-            Ok(Frame::Notification(notification)) => Ok(self.read_notification(notification)),
-            Ok(request @ Frame::Request(_)) => {
+        match decode(message)? {
+            Frame::Response(response) => outcome(response, &self.id).map(Some),
+            Frame::Notification(notification) => Ok(self.read_notification(notification)),
+            request @ Frame::Request(_) => {
                 self.ears.hear(request);
                 Ok(None)
             }
-            Err(refused) => Err(Error::server_fault(format!(
-                "the server sent what is no message of this protocol: {}",
-                excerpt(&refused.error.message)
-            ))),
-        }
-    }
-
-    fn read_response(&self, response: ResponseFrame<'_>) -> Result<Said, Error> {
-        match response.id {
-            Some(id) if id != self.id => Err(Error::server_fault(format!(
-                "the server answered request {} on the stream of request {}",
-                excerpt(&id.to_string()),
-                self.id
-            ))),
-            _ => outcome(response),
         }
     }
 
@@ -74,14 +47,6 @@ impl Sorter {
             }
         }
     }
-}
-
-/// How a request ended.
-///
-/// # Errors
-/// The error that the server answered with.
-pub(super) fn outcome(response: ResponseFrame<'_>) -> Result<Said, Error> {
-    response.outcome.map(|result| Said::Result(result.to_owned())).map_err(Error::protocol)
 }
 
 pub(super) fn progress(notification: &NotificationFrame<'_>) -> Option<Progress> {

@@ -1,14 +1,10 @@
 //! What a server gives a client to be sent back: the id of a session, and the ids of events.
 
 use http::{HeaderMap, HeaderValue};
+use switchboard_protocol::http::legacy::SESSION_ID;
 use switchboard_sse::Decoder;
 
 use crate::error::Error;
-
-/// The header that carries the session's id.
-pub(super) const SESSION_ID: &str = "mcp-session-id";
-/// The header that says after which event a stream is to go on.
-pub(super) const LAST_EVENT_ID: &str = "last-event-id";
 
 /// Bytes of a session's id: it is part of every request, and may be a sealed token.
 const MAX_SESSION_ID: usize = 16 << 10;
@@ -26,7 +22,7 @@ impl SessionId {
     /// # Errors
     /// When it is none that may be sent back.
     pub(super) fn of(headers: &HeaderMap) -> Result<Option<Self>, Error> {
-        let mut values = headers.get_all(SESSION_ID).iter();
+        let mut values = headers.get_all(&SESSION_ID).iter();
         let Some(value) = values.next() else { return Ok(None) };
         if values.next().is_some_and(|second| second != value) {
             return Err(Error::server_fault("the server gave the session two different ids"));
@@ -70,7 +66,9 @@ pub(super) fn last_event(decoder: &Decoder) -> Option<HeaderValue> {
 mod tests {
     use http::{HeaderMap, HeaderValue};
 
-    use super::{MAX_SESSION_ID, SESSION_ID, SessionId};
+    use switchboard_protocol::http::legacy::SESSION_ID;
+
+    use super::{MAX_SESSION_ID, SessionId};
 
     fn check(values: &[&[u8]]) -> Result<Option<Vec<u8>>, String> {
         let mut headers = HeaderMap::new();

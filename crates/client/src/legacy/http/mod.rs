@@ -23,11 +23,21 @@ pub(crate) use sse::{HttpSse, SseExchange};
 pub(crate) use streamable::{StreamableExchange, StreamableHttp};
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
 use super::Over;
 use crate::error::{Delivery, Error, Kind};
+
+/// How long the last words to a server may take.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+// No code of others runs under the locks of these sessions, so a poisoned one is whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Whether a session has ended.
 struct End(watch::Sender<bool>);

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,11 +20,12 @@ use tokio::time::timeout;
 
 use super::batch::split;
 use super::cancel::{Cancellations, Guard};
-use super::exchange::{encode, hear, outcome, progress};
+use super::exchange::{hear, progress};
 use super::way::Way;
-use super::{Acknowledgement, End, endpoint, forgotten};
+use super::{Acknowledgement, End, GOODBYE, endpoint, forgotten, lock};
 use crate::error::{Delivery, Error, Kind, seconds};
 use crate::http::HttpLink;
+use crate::http::answer::outcome;
 use crate::http::body::EventStream;
 use crate::legacy::{Ears, Over};
 use crate::link::{Opening, Said};
@@ -38,8 +39,6 @@ const OPEN: usize = 4096;
 const MAILBOX: usize = 64;
 /// Bytes of a message about progress; what is larger is not kept.
 const PROGRESS_BYTES: usize = 64 << 10;
-/// How long the last cancellations may take when the session is closed.
-const GOODBYE: Duration = Duration::from_secs(2);
 
 /// One session over HTTP+SSE.
 pub(crate) struct HttpSse {
@@ -84,8 +83,8 @@ impl Ended {
 
 impl HttpSse {
     /// Opens the stream and waits for the server to say where messages are sent.
-    pub(crate) async fn begin(link: &HttpLink, ears: &Arc<Ears>) -> Result<Self, Error> {
-        let mut way = Way::new(link.share());
+    pub(crate) async fn begin(link: &Arc<HttpLink>, ears: &Arc<Ears>) -> Result<Self, Error> {
+        let mut way = Way::new(link);
         let patience = link.limits().connect_time;
         let silent = |_| Err(Error::timeout("opening the event stream", patience, false));
         let mut events = timeout(patience, way.get(None)).await.unwrap_or_else(silent)?;
@@ -110,7 +109,7 @@ impl HttpSse {
 
     pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<SseExchange, Error> {
         let id = RequestId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
-        let body = encode(opening, &id)?;
+        let body = opening.body(&id)?;
         let way = self.shared.way();
         let said = self.shared.expect(&id)?;
         let guard = if opening.unannounced {
@@ -230,16 +229,13 @@ impl Shared {
     }
 
     fn take_response(&self, response: ResponseFrame<'_>) {
-        let said = response.id.as_ref().and_then(|id| lock(&self.open).waiting.remove(id));
-        match said {
-            Some(said) => {
-                if let Ok(result) = &response.outcome {
-                    self.ears.open_by(result);
-                }
-                let _ = said.try_send(outcome(response));
-            }
-            None => self.ears.hear(Frame::Response(response)),
+        let id = response.id.clone();
+        let waiting = id.and_then(|id| lock(&self.open).waiting.remove_entry(&id));
+        let Some((id, said)) = waiting else { return self.ears.hear(Frame::Response(response)) };
+        if let Ok(result) = &response.outcome {
+            self.ears.open_by(result);
         }
+        let _ = said.try_send(outcome(response, &id));
     }
 
     fn take_progress(&self, notification: &NotificationFrame<'_>, bytes: usize) {
@@ -337,9 +333,4 @@ async fn read(shared: Arc<Shared>, mut events: EventStream) {
         }
     };
     shared.end(&why);
-}
-
-// No code of others runs under these locks, so a poisoned one is whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

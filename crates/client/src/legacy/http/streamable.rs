@@ -2,7 +2,7 @@
 //! [spec: basic/transports, Streamable HTTP].
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,14 +16,11 @@ use super::exchange::{Sorter, hear};
 use super::id::SessionId;
 use super::standing::Standing;
 use super::way::Way;
-use super::{Acknowledgement, End, forgotten};
+use super::{Acknowledgement, End, GOODBYE, forgotten, lock};
 use crate::error::{Error, Kind};
 use crate::http::HttpLink;
 use crate::legacy::{Ears, Over};
 use crate::link::{Opening, Said};
-
-/// How long the goodbye to a server may take.
-const GOODBYE: Duration = Duration::from_secs(2);
 
 /// How long a server may take to answer whether it has a stream of its own before changes are said to be heard.
 pub(super) const LISTENING: Duration = Duration::from_secs(2);
@@ -80,8 +77,8 @@ impl Shared {
 }
 
 impl StreamableHttp {
-    pub(crate) fn new(link: &HttpLink, ears: &Arc<Ears>) -> Self {
-        let way = Mutex::new(Arc::new(Way::new(link.share())));
+    pub(crate) fn new(link: &Arc<HttpLink>, ears: &Arc<Ears>) -> Self {
+        let way = Mutex::new(Arc::new(Way::new(link)));
         Self {
             shared: Arc::new(Shared { way, end: End::new(), listening: watch::Sender::new(false) }),
             ears: Arc::clone(ears),
@@ -94,7 +91,7 @@ impl StreamableHttp {
 
     pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<StreamableExchange, Error> {
         let id = RequestId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
-        let body = super::exchange::encode(opening, &id)?;
+        let body = opening.body(&id)?;
         let mut way = self.shared.way();
         let handshake = opening.unannounced;
         let mut guard = if handshake {
@@ -221,9 +218,4 @@ impl StreamableExchange {
             }
         }
     }
-}
-
-// No code of others runs under these locks, so a poisoned one is whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,9 +11,10 @@ use reqwest::Response;
 use switchboard_protocol::Revision;
 use switchboard_protocol::era::legacy::Features;
 use switchboard_protocol::http::PROTOCOL_VERSION;
+use switchboard_protocol::http::legacy::{LAST_EVENT_ID, SESSION_ID};
 use url::Url;
 
-use super::id::{LAST_EVENT_ID, SESSION_ID, SessionId};
+use super::id::SessionId;
 use crate::error::Error;
 use crate::http::body::{EventStream, is_event_stream, media_type};
 use crate::http::{HttpLink, Outgoing, refusal};
@@ -30,8 +31,8 @@ pub(super) struct Way {
 
 impl Way {
     /// Before the handshake: nothing is known yet.
-    pub(super) fn new(link: Arc<HttpLink>) -> Self {
-        Self { url: link.url().clone(), link, session: None, revision: None }
+    pub(super) fn new(link: &Arc<HttpLink>) -> Self {
+        Self { url: link.url().clone(), link: Arc::clone(link), session: None, revision: None }
     }
 
     /// Whether several messages may come in one array.
