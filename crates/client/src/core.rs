@@ -229,7 +229,8 @@ impl Core {
         let mut exchange = clocks.within(self.open(ask, input, headers, run)).await?;
         let mut furthest = f64::NEG_INFINITY;
         loop {
-            match clocks.within(exchange.next()).await? {
+            let said = clocks.within(exchange.next()).await;
+            match said.map_err(|error| why_silent(error, &exchange))? {
                 Said::Result(result) => return Ok(result),
                 // Progress must grow [spec: basic/patterns/progress]; what does not is no sign of life.
                 Said::Progress(progress) if progress.progress > furthest => {
@@ -368,6 +369,15 @@ impl Core {
             run.total_left = run.total_left.saturating_sub(started.elapsed());
             listed.map(drop)
         })
+    }
+}
+
+/// A server that breaks rules may have answered in a way that nobody could take for the answer.
+fn why_silent(error: Error, exchange: &Exchange) -> Error {
+    let rule = if error.kind() == Kind::Timeout { exchange.broken_rule() } else { None };
+    match rule {
+        Some(rule) => error.hint(format!("the server breaks a rule, which may be why: {rule}")),
+        None => error,
     }
 }
 

@@ -68,8 +68,13 @@ impl HttpLink {
         &self.tap
     }
 
+    /// An id that no request to this server had before, in whichever session it was.
+    pub(crate) fn next_id(&self) -> RequestId {
+        RequestId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
     pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<HttpStream, Error> {
-        let id = RequestId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
+        let id = self.next_id();
         let response = self.post(opening.headers.clone(), opening.body(&id)?).await?;
         if response.status().is_success() {
             return HttpStream::new(response, id, &self.limits, self.tap.clone());

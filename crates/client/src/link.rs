@@ -157,4 +157,15 @@ impl Exchange {
             Self::Legacy(exchange) => exchange.next().await,
         }
     }
+
+    /// The rule that the server broke last, where that was not the end of the exchange.
+    pub(crate) fn broken_rule(&self) -> Option<String> {
+        match self {
+            // An answer over HTTP that breaks a rule is the end.
+            Self::Http(_) => None,
+            Self::Pipe(stream) => stream.broken_rule(),
+            #[cfg(feature = "legacy")]
+            Self::Legacy(exchange) => exchange.broken_rule(),
+        }
+    }
 }

@@ -282,6 +282,11 @@ impl PipeStream {
         }
     }
 
+    /// The rule that the server broke last, if it broke any.
+    pub(crate) fn broken_rule(&self) -> Option<String> {
+        self.exchange.broken_rule()
+    }
+
     async fn ended(&self, end: End) -> Result<Said, Error> {
         let (delivery, why) = match end {
             End::Result(result) => {

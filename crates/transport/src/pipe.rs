@@ -151,6 +151,8 @@ struct State {
     /// How that process ended.
     exit: Option<Disconnected>,
     end: Option<Disconnected>,
+    /// The rule that the server broke last, as far as it is short.
+    broken_rule: Option<String>,
     #[cfg(feature = "legacy")]
     unsolicited: Option<UnsolicitedSink>,
 }
@@ -199,6 +201,7 @@ impl PipeClient {
             has_process: false,
             exit: None,
             end: None,
+            broken_rule: None,
             #[cfg(feature = "legacy")]
             unsolicited: None,
         };

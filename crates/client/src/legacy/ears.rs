@@ -71,6 +71,8 @@ struct State {
     asking: Option<(RequestId, bool)>,
     listeners: Vec<Weak<Dirty>>,
     faults: u64,
+    /// The last one.
+    broken_rule: Option<String>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -308,6 +310,7 @@ impl Ears {
         let faults = {
             let mut state = self.lock();
             state.faults += 1;
+            state.broken_rule = Some(excerpt(what));
             state.faults
         };
         if faults <= WARNINGS {
@@ -315,6 +318,11 @@ impl Ears {
         } else {
             tracing::debug!(server = %self.server, rule = %what, "the server breaks a rule of its session");
         }
+    }
+
+    /// The rule that the server broke last.
+    pub(super) fn broken_rule(&self) -> Option<String> {
+        self.lock().broken_rule.clone()
     }
 
     /// The next answer that needs nobody; `None` when the session is over.

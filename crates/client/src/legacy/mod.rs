@@ -176,6 +176,14 @@ impl Carrier {
 }
 
 impl Stream {
+    /// The rule that the server broke last on this connection, where that was not the end of the exchange.
+    pub(crate) fn broken_rule(&self) -> Option<String> {
+        match self {
+            Self::Pipe(stream) => stream.broken_rule(),
+            Self::Http(_) | Self::Sse(_) => None,
+        }
+    }
+
     pub(crate) async fn next(&mut self) -> Result<Said, Error> {
         match self {
             Self::Pipe(stream) => stream.next().await,

@@ -339,6 +339,14 @@ impl Exchange {
         }
     }
 
+    /// The rule of the session that the server broke last, if it broke any.
+    pub(crate) fn broken_rule(&self) -> Option<String> {
+        match &self.source {
+            Source::Carried(stream) => stream.broken_rule().or_else(|| self.session.ears.broken_rule()),
+            Source::Local(_) | Source::Ready(_) => None,
+        }
+    }
+
     fn modern(&self, result: Box<RawValue>) -> Result<Said, Error> {
         let Some(method) = self.method else { return Ok(Said::Result(result)) };
         upgrade::result(method, result, self.session.revision)

@@ -27,6 +27,8 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 const STATUS_WAIT: Duration = Duration::from_millis(500);
 /// So many faults of a server are worth a warning; the rest would only repeat it.
 const WARNINGS: u64 = 8;
+/// So much of a broken rule is kept for whoever waits in vain.
+const RULE_CHARS: usize = 300;
 
 /// Runs until the connection has ended, and then ends everything that is open on it.
 pub(super) async fn drive(shared: Arc<Shared>, pipe: Pipe) {
@@ -193,18 +195,26 @@ fn next_notice(state: &mut State) -> Option<Notice> {
         Event::Notification { method, params } => {
             return state.unsolicited(super::Unsolicited::Notification { method, params });
         }
-        // These often mean that every call is going to time out: a server that changes the type of
-        // ids, or that waits for an answer.
-        Event::Fault(fault @ (PeerFault::ForeignAnswer { .. } | PeerFault::ServerRequest { .. })) => {
-            let counters = state.session.counters();
-            let few = counters.foreign + counters.requests <= WARNINGS;
-            return Some(if few { Notice::Warn(fault) } else { Notice::Debug(fault) });
-        }
-        Event::Fault(fault) => return Some(Notice::Debug(fault)),
+        Event::Fault(fault) => return Some(state.fault(fault)),
     }))
 }
 
+/// The beginning of what was broken: it repeats what the server said, which may be long.
+fn shown(fault: &PeerFault) -> String {
+    fault.to_string().chars().take(RULE_CHARS).collect()
+}
+
 impl State {
+    fn fault(&mut self, fault: PeerFault) -> Notice {
+        self.broken_rule = Some(shown(&fault));
+        // These often mean that every call is going to time out: a server that changes the type of
+        // ids, or that waits for an answer.
+        let grave = matches!(fault, PeerFault::ForeignAnswer { .. } | PeerFault::ServerRequest { .. });
+        let counters = self.session.counters();
+        let few = counters.foreign + counters.requests <= WARNINGS;
+        if grave && few { Notice::Warn(fault) } else { Notice::Debug(fault) }
+    }
+
     fn push(&mut self, id: ExchangeId, message: Message) -> Option<Waker> {
         self.mailboxes.get(&id).and_then(|mailbox| lock(mailbox).push(message))
     }

@@ -117,6 +117,13 @@ impl PipeExchange {
         self.client.end()
     }
 
+    /// The rule that the server broke last on this connection, if it broke any: whoever waits in vain wants to
+    /// know.
+    #[must_use]
+    pub fn broken_rule(&self) -> Option<String> {
+        self.client.handle.shared.lock().broken_rule.clone()
+    }
+
     fn cancel_for(&self, reason: &str) {
         if self.lock().has_ended() {
             return;

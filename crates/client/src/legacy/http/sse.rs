@@ -4,7 +4,6 @@
 //! The stream is the session: it ends with it. The first event says where messages go.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -45,7 +44,6 @@ pub(crate) struct HttpSse {
     shared: Arc<Shared>,
     cancellations: Arc<Cancellations>,
     acknowledgement: Acknowledgement,
-    last_id: AtomicI64,
     reader: AbortHandle,
 }
 
@@ -102,15 +100,14 @@ impl HttpSse {
             shared,
             cancellations: Arc::new(Cancellations::new()),
             acknowledgement: Acknowledgement::default(),
-            last_id: AtomicI64::new(0),
             reader,
         })
     }
 
     pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<SseExchange, Error> {
-        let id = RequestId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
-        let body = opening.body(&id)?;
         let way = self.shared.way();
+        let id = way.link.next_id();
+        let body = opening.body(&id)?;
         let said = self.shared.expect(&id)?;
         let guard = if opening.unannounced {
             Guard::silent(&self.cancellations)

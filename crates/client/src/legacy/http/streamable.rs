@@ -1,12 +1,11 @@
 //! Streamable HTTP: every message is a POST to one address, whose answer holds the response
 //! [spec: basic/transports, Streamable HTTP].
 
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use switchboard_protocol::{RequestId, Revision};
+use switchboard_protocol::Revision;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -32,7 +31,6 @@ pub(crate) struct StreamableHttp {
     cancellations: Arc<Cancellations>,
     acknowledgement: Acknowledgement,
     standing: Mutex<Option<Standing>>,
-    last_id: AtomicI64,
 }
 
 /// What the session's streams share with it.
@@ -85,14 +83,13 @@ impl StreamableHttp {
             cancellations: Arc::new(Cancellations::new()),
             acknowledgement: Acknowledgement::default(),
             standing: Mutex::new(None),
-            last_id: AtomicI64::new(0),
         }
     }
 
     pub(crate) async fn open(&self, opening: &Opening<'_>) -> Result<StreamableExchange, Error> {
-        let id = RequestId::from(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
-        let body = opening.body(&id)?;
         let mut way = self.shared.way();
+        let id = way.link.next_id();
+        let body = opening.body(&id)?;
         let handshake = opening.unannounced;
         let mut guard = if handshake {
             Guard::silent(&self.cancellations)

@@ -14,13 +14,16 @@ fn text(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
+/// What is said to a call.
+type Said = fn(&Value) -> Value;
+
 fn progress(token: &Value) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 9}})
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_comes_for_a_call_that_was_cancelled_is_dropped_and_its_id_is_not_used_again() {
-    let late: [fn(&Value) -> Value; 4] = [
+    let late: [Said; 4] = [
         |call| result(call, text("late")),
         |call| error(call, -32_603, "cancelled"),
         |call| progress(&call["id"]),
@@ -140,6 +143,36 @@ async fn a_line_without_end_ends_the_session_after_what_came_before_it_and_says_
     assert!(error.is_limit() && error.to_string().contains("limit of 10000 bytes"), "{error}");
     assert_eq!(error.delivery(), Delivery::MaybeExecuted, "{error}");
     assert!(client.call("f", &()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_nobody_could_take_an_answer_for_ends_with_the_rule_that_was_broken() {
+    let table: [(Said, &str); 5] = [
+        (
+            |_| json!({"jsonrpc": "2.0", "id": 4711, "result": {}}),
+            "answered the request 4711, which was never sent",
+        ),
+        (
+            |call| json!({"jsonrpc": "2.0", "id": call["id"].to_string(), "result": {}}),
+            "(ids are compared with their type)",
+        ),
+        (|_| json!({"jsonrpc": "2.0", "id": "x".repeat(500), "result": {}}), "answered the request \"xxx"),
+        (|call| json!({"jsonrpc": "1.0", "id": "q", "method": "ping", "params": call}), "malformed message"),
+        (
+            |call| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call["id"]}}),
+            "",
+        ),
+    ];
+    for (said, rule) in table {
+        let (pipe, _peer) =
+            session(NEWEST, move |asked| (asked["method"] == "tools/call").then(|| Some(vec![said(asked)])));
+        let client = builder().era(Era::Legacy).pipe(pipe).await.unwrap();
+        let failed = client.call("f", &()).timeout(Duration::from_secs(5)).await.unwrap_err();
+        assert!(failed.is_timeout() && failed.delivery() == Delivery::MaybeExecuted, "{failed}");
+        let shown = failed.to_string();
+        assert!(shown.contains(rule) && shown.len() < 1_000, "{rule:?} in {shown}");
+        assert_eq!(shown.contains("breaks a rule, which may be why"), !rule.is_empty(), "{shown}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

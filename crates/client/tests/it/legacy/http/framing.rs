@@ -198,10 +198,15 @@ async fn an_answer_of_another_type_of_id_is_not_taken_for_the_answer() {
     let server = ScriptedHttp::play([("initialize", Reply::http(405, "", "")), ("GET", stream)])
         .await
         .of_legacy_era()
-        .always("notifications/initialized", Reply::http(202, "", ""));
+        .always("notifications/initialized", Reply::http(202, "", ""))
+        .always("notifications/cancelled", Reply::http(202, "", ""));
     server.then("initialize", Reply::elsewhere(&live, &response(&initialized("2024-11-05"))));
     let client = connect(&server).await;
     let right = response(&text(SAID)).to_string().replace("\"$id\"", "$id");
+    server.then("tools/call", Reply::http(202, "", "").and_on(&live, format!("data: {as_text}\n\n")));
+    let asked = json!({});
+    let error = client.call("f", &asked).timeout(Duration::from_millis(100)).await.unwrap_err();
+    assert!(error.is_timeout() && error.to_string().contains("a request that is not open"), "{error}");
     let accepted = Reply::http(202, "", "").and_on(&live, format!("data: {as_text}\n\ndata: {right}\n\n"));
     server.then("tools/call", accepted);
     assert_eq!(call(&client).await.unwrap().text(), SAID);

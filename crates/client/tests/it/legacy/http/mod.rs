@@ -1,6 +1,7 @@
 //! Sessions over HTTP, against servers that play a script.
 
 mod framing;
+mod handshakes;
 mod redirects;
 mod resumption;
 mod session;
