@@ -80,7 +80,7 @@ impl Visitor {
         let mut wire = self.connect()?;
         wire.send(request)?;
         thread::sleep(MOMENT);
-        Ok(())
+        wire.leave()
     }
 
     fn wait(&mut self) {
@@ -175,11 +175,13 @@ pub(crate) const IN_PIPES: &[Script] = &[
 
 fn left_in_pipe(visitor: &mut Visitor, method: &str, (params, word): (&str, &str)) -> Result<()> {
     let line = message(visitor.number, method, params) + "\n";
-    if word.is_empty() {
-        return visitor.leave_at_once(line.as_bytes());
-    }
     let mut wire = visitor.connect()?;
     wire.send(line.as_bytes())?;
+    if word.is_empty() {
+        // A server waits for what runs; it is not waited for in turn.
+        thread::sleep(MOMENT);
+        return Ok(());
+    }
     let said = wire.line()?;
     ensure!(said.contains(word), "{word:?} was not said, but {said}");
     Ok(())

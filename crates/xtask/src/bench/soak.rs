@@ -24,6 +24,9 @@ const VISITORS: u64 = 32;
 /// How much is abandoned between two looks at the memory.
 const BATCH: u64 = 5_000;
 
+/// How much is abandoned in one way, one after the other, in the first half of the warm-up.
+const IN_STEP: u64 = 1_000;
+
 /// How much is abandoned in all, after the warm-up.
 const ABANDONED: u64 = 100_000;
 
@@ -63,14 +66,14 @@ const MIXES: &[Mix] = &[
         mode: "http",
         times: "short",
         // Nothing is kept, but the heap takes long to have been through everything at once.
-        warm_up: 150_000,
+        warm_up: 100_000,
         scripts: &[abandoned::EXCHANGES],
     },
     Mix {
         name: "streams of HTTP+SSE",
         mode: "http",
         times: "short",
-        warm_up: 20_000,
+        warm_up: 100_000,
         scripts: &[legacy::ON_EVENT_STREAMS],
     },
     Mix {
@@ -110,7 +113,8 @@ impl Mix {
         let mut curve = Curve::new(self.name);
         let mut done = 0;
         while done < self.warm_up + ABANDONED {
-            server.visits.take(done..done + BATCH, self.scripts)?;
+            let in_step = done < self.warm_up / 2;
+            server.visits.take(done..done + BATCH, (self.scripts, in_step))?;
             done += BATCH;
             // Who left last is still being noticed.
             thread::sleep(SETTLE);
@@ -167,9 +171,13 @@ impl Drop for Server {
 
 impl Visits {
     /// Abandons something under each of these numbers.
-    fn take(&mut self, numbers: std::ops::Range<u64>, scripts: &[&[Script]]) -> Result<()> {
+    fn take(
+        &mut self,
+        numbers: std::ops::Range<u64>,
+        (scripts, in_step): (&[&[Script]], bool),
+    ) -> Result<()> {
         match self {
-            Self::Connections(visitors) => by_connection(visitors, numbers, &scripts.concat()),
+            Self::Connections(visitors) => by_connection(visitors, numbers, (&scripts.concat(), in_step)),
             Self::Pipe(input, output) => by_cancelling((input, output), numbers),
         }
     }
@@ -184,7 +192,11 @@ impl Visits {
     }
 }
 
-fn by_connection(visitors: &mut [Visitor], numbers: std::ops::Range<u64>, scripts: &[Script]) -> Result<()> {
+fn by_connection(
+    visitors: &mut [Visitor],
+    numbers: std::ops::Range<u64>,
+    how: (&[Script], bool),
+) -> Result<()> {
     let step = visitors.len();
     thread::scope(|scope| {
         let all: Vec<_> = visitors
@@ -192,7 +204,7 @@ fn by_connection(visitors: &mut [Visitor], numbers: std::ops::Range<u64>, script
             .enumerate()
             .map(|(index, visitor)| {
                 let numbers = numbers.clone().skip(index).step_by(step);
-                scope.spawn(move || play(visitor, numbers, scripts))
+                scope.spawn(move || play(visitor, numbers, how))
             })
             .collect();
         all.into_iter()
@@ -200,11 +212,17 @@ fn by_connection(visitors: &mut [Visitor], numbers: std::ops::Range<u64>, script
     })
 }
 
-fn play(visitor: &mut Visitor, numbers: impl Iterator<Item = u64>, scripts: &[Script]) -> Result<()> {
+/// In step, all visitors do the same at the same time: that is the most of its kind that there can be.
+fn play(
+    visitor: &mut Visitor,
+    numbers: impl Iterator<Item = u64>,
+    (scripts, in_step): (&[Script], bool),
+) -> Result<()> {
     for number in numbers {
         visitor.number = number;
-        // Not in step with the visitors, so that each of them plays every script.
-        let index = (number ^ (number / VISITORS)) % scripts.len() as u64;
+        // Else not in step with their number, so that each of them plays every script.
+        let turn = if in_step { number / IN_STEP } else { number ^ (number / VISITORS) };
+        let index = turn % scripts.len() as u64;
         let script = scripts[usize::try_from(index)?];
         script(visitor).with_context(|| format!("script {index}"))?;
     }

@@ -1,7 +1,7 @@
 //! HTTP as the load speaks it: raw bytes over a blocking socket, which may be cut anywhere.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -92,6 +92,19 @@ impl Wire {
             said.extend_from_slice(&chunk);
         }
         Ok(())
+    }
+
+    /// Sends nothing more, and waits until the server has closed the connection, too: whoever did not would
+    /// come back before a slow server has noticed anything, and measure the length of its queue.
+    ///
+    /// # Errors
+    /// When the server does not close it.
+    pub(crate) fn leave(mut self) -> Result<()> {
+        self.0.get_ref().shutdown(Shutdown::Write)?;
+        match std::io::copy(&mut self.0, &mut std::io::sink()) {
+            Err(error) if error.kind() != ErrorKind::ConnectionReset => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Reads one line of a pipe.
