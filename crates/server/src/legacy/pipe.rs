@@ -9,12 +9,12 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::Extensions;
 use switchboard_protocol::RequestId;
-use switchboard_protocol::era::legacy::Features;
 use switchboard_protocol::era::legacy::name::{INITIALIZE, PING};
+use switchboard_protocol::era::legacy::{Features, names_revision};
 use switchboard_protocol::frame::RequestFrame;
 
 use super::handshake;
-use super::request::{Step, dispatch, is_modern};
+use super::request::{Step, dispatch};
 use super::session::Session;
 use crate::server::Server;
 
@@ -40,7 +40,7 @@ impl Peer {
         let eras = server.legacy().eras;
         let opens = || matches!(&*request.method, INITIALIZE | PING);
         eras.newest_legacy().is_none()
-            || eras.has_modern() && (self.session.is_none() && !opens() || is_modern(request.params))
+            || eras.has_modern() && (self.session.is_none() && !opens() || names_revision(request.params))
     }
 
     /// Takes a request of the legacy era; `line` is the message that it was split from.

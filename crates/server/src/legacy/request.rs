@@ -5,12 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Extensions;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use switchboard_protocol::era::legacy::Features;
 use switchboard_protocol::era::legacy::name::{INITIALIZE, PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE};
 use switchboard_protocol::frame::RequestFrame;
-use switchboard_protocol::meta::PROTOCOL_VERSION;
 use switchboard_protocol::model::notification::LoggingLevel;
 use switchboard_protocol::{Method, ProtocolError, RequestId};
 
@@ -30,24 +28,6 @@ pub(crate) enum Step {
     Ready(Vec<u8>),
     /// A handler runs.
     Running(Exchange),
-}
-
-/// Whether a request says its own revision, as modern ones do.
-pub(crate) fn is_modern(params: Option<&RawValue>) -> bool {
-    #[derive(Deserialize)]
-    struct Meta {
-        #[serde(rename = "io.modelcontextprotocol/protocolVersion", default)]
-        revision: Option<IgnoredAny>,
-    }
-    #[derive(Deserialize)]
-    struct Params {
-        #[serde(rename = "_meta")]
-        meta: Meta,
-    }
-    let Some(text) = params.map(RawValue::get) else { return false };
-    // Most legacy requests are told by this alone.
-    memchr::memmem::find(text.as_bytes(), PROTOCOL_VERSION.as_bytes()).is_some()
-        && serde_json::from_str::<Params>(text).is_ok_and(|params| params.meta.revision.is_some())
 }
 
 /// Runs a request of a session, or answers it at once. `body` is the message that the frame was split from.

@@ -5,7 +5,7 @@
 //! error that says so. Between the dates the difference is data ([`Features`]). Sessions and streams are
 //! the business of the server and of the client.
 //!
-//! Where to look next: [`Features`] is the table, `handshake` the beginning of a session, `result` and
+//! Where to look next: [`Features`] is the table, `mark` tells a request of the other era, `handshake` the beginning of a session, `result` and
 //! `list` what a server answers, `question` what it asks, `upgrade` what a client reads, `batch` several
 //! messages in one.
 
@@ -17,6 +17,7 @@ mod features;
 mod form;
 mod handshake;
 mod list;
+mod mark;
 mod members;
 pub mod name;
 pub mod question;
@@ -28,4 +29,6 @@ pub use error::error;
 pub use features::Features;
 pub use handshake::{Disagreement, Initialize, InitializeResult, agree, answered_revision, negotiate};
 pub use list::list;
+pub(crate) use mark::may_name_revision;
+pub use mark::names_revision;
 pub use result::{call_tool, complete, get_prompt, read_resource};

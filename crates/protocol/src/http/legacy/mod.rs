@@ -5,15 +5,13 @@ use std::borrow::Cow;
 
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderName};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::classify::{essence, is_refused};
 use super::{METHOD, PROTOCOL_VERSION};
 use crate::era::legacy::name::INITIALIZE;
+use crate::era::legacy::{may_name_revision, names_revision};
 use crate::era::{Era, Revision};
 use crate::frame::Frame;
-use crate::meta::PROTOCOL_VERSION as VERSION_IN_META;
 
 /// Carries the session, on every request after the handshake.
 pub const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -37,7 +35,7 @@ pub fn era_of_post(headers: &HeaderMap, body: &[u8]) -> Era {
     }
     let may_be_legacy = names_legacy || version.is_none();
     let is_settled = may_be_legacy || headers.contains_key(&SESSION_ID);
-    if is_settled && !may_name_version(body) {
+    if is_settled && !may_name_revision(body) {
         return Era::Legacy;
     }
     let peek = Peek::read(body);
@@ -45,15 +43,6 @@ pub fn era_of_post(headers: &HeaderMap, body: &[u8]) -> Era {
         return Era::Modern;
     }
     if is_settled || peek.is_handshake { Era::Legacy } else { Era::Modern }
-}
-
-/// False for most requests of a session, which need not be decoded to be told. The name has a slash; it may
-/// be written with escapes.
-fn may_name_version(body: &[u8]) -> bool {
-    // Most have neither, and to prepare the longer search costs more than to read them.
-    memchr::memchr2(b'/', b'\\', body).is_some()
-        && (memchr::memchr(b'\\', body).is_some()
-            || memchr::memmem::find(body, VERSION_IN_META.as_bytes()).is_some())
 }
 
 /// What of a message tells its era.
@@ -71,20 +60,8 @@ impl Peek {
             Ok(Frame::Notification(frame)) => (frame.method, frame.params),
             _ => (Cow::default(), None),
         };
-        Self {
-            has_version: params.is_some_and(|params| names_version(params.get())),
-            is_handshake: method == INITIALIZE,
-        }
+        Self { has_version: names_revision(params), is_handshake: method == INITIALIZE }
     }
-}
-
-fn names_version(params: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, rename = "_meta")]
-        meta: std::collections::HashMap<Cow<'a, str>, &'a RawValue>,
-    }
-    serde_json::from_str::<Params<'_>>(params).is_ok_and(|params| params.meta.contains_key(VERSION_IN_META))
 }
 
 /// Whether an event stream may be the answer: what a GET must say. Nothing said allows it, too.

@@ -33,6 +33,11 @@ fn a_post_belongs_to_the_era_of_its_marks() {
         (&[], "[]", Era::Legacy),
         (&[], r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Era::Legacy),
         (&[], r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":1}}"#, Era::Legacy),
+        (
+            &[],
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"io.modelcontextprotocol\/protocolVersion":null}}}"#,
+            Era::Modern,
+        ),
         (&[METHOD], LIST, Era::Modern),
         (&[METHOD], HELLO, Era::Modern),
         (&[SESSION], LIST, Era::Legacy),

@@ -5,6 +5,7 @@ mod downgrade_list;
 mod downgrade_properties;
 mod downgrade_result;
 mod handshake;
+mod mark;
 mod question;
 mod question_asked;
 mod question_hostile;
