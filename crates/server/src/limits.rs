@@ -24,7 +24,8 @@ pub struct Limits {
     /// Bytes of one message that leaves on an event stream or a pipe as a notification; a longer log
     /// message or progress text is replaced by a note that says so. Default 64 KiB.
     pub event_bytes: usize,
-    /// Exchanges that run at the same time: on one pipe, and over the whole HTTP service. Default 1 024.
+    /// Exchanges that run at the same time: on one pipe, and over the whole HTTP service. Of the latter, a
+    /// quarter may run for clients of sessions that have left and may come back. Default 1 024.
     pub concurrent_exchanges: usize,
     /// Connections that the HTTP listener keeps open at the same time. Default 4 096.
     pub connections: usize,

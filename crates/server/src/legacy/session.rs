@@ -173,8 +173,9 @@ impl Session {
         }
     }
 
-    /// Takes an answer of the client. Says whether it was one to an open question; others are ignored.
-    pub(crate) fn handle_response(&self, response: ResponseFrame<'_>) -> bool {
+    /// Takes an answer of the client. What answers no open question is ignored: it may be late, or cross
+    /// with the withdrawal.
+    pub(crate) fn handle_response(&self, response: ResponseFrame<'_>) {
         let ResponseFrame { id, outcome } = response;
         let waker = {
             let mut state = self.lock();
@@ -187,14 +188,13 @@ impl Session {
                 let count = state.ignored;
                 drop(state);
                 tracing::debug!(?id, count, "an answer to nothing that was asked is ignored");
-                return false;
+                return;
             };
-            let Some(running) = state.running_mut(&entry) else { return false };
+            let Some(running) = state.running_mut(&entry) else { return };
             running.answers.push(Answered { key, outcome: outcome.map(RawValue::to_owned) });
             running.waker.take()
         };
         waker.into_iter().for_each(Waker::wake);
-        true
     }
 
     /// Takes a notification of the client. What means nothing here is ignored.

@@ -19,8 +19,7 @@ pub struct SessionLimits {
     /// ids of ended sessions are remembered. Default 10 000.
     pub kept: usize,
     /// How long something is kept of a session that nobody uses; the session ends then. A request whose
-    /// stream nobody has read for so long, and at the latest for twice as long, is cancelled. Default 30
-    /// minutes.
+    /// stream nobody has read for so long is cancelled. Default 30 minutes.
     pub idle: Duration,
     /// How long the id of a session is good. Default 24 hours.
     pub life: Duration,

@@ -45,8 +45,10 @@ struct State {
     forgotten: bool,
     reading: Option<Waker>,
     writing: Option<Waker>,
+    /// Of whoever wants to know when readers come and go.
+    watching: Option<Waker>,
     /// Who is to be woken, once the lock is free: waking may drop a reader, which locks again.
-    due: [Option<Waker>; 2],
+    due: [Option<Waker>; 3],
 }
 
 /// An event that was kept: where it is in its stream.
@@ -99,7 +101,8 @@ impl Log {
             forgotten: false,
             reading: None,
             writing: None,
-            due: [None, None],
+            watching: None,
+            due: [None, None, None],
         };
         Arc::new(Self { stream, budget: Arc::clone(budget), state: Mutex::new(state) })
     }
@@ -181,10 +184,24 @@ impl Log {
         Poll::Pending
     }
 
-    /// Where nobody reads it: who was the last to do so.
-    pub(super) fn left(&self) -> Option<u64> {
-        let state = self.lock();
-        (!state.is_read).then_some(state.reader)
+    /// Ready when nobody reads it, with whoever was the last to do so.
+    pub(super) fn poll_left(&self, cx: &mut Context<'_>) -> Poll<u64> {
+        let mut state = self.lock();
+        if !state.is_read {
+            return Poll::Ready(state.reader);
+        }
+        state.watch(cx);
+        Poll::Pending
+    }
+
+    /// Ready once somebody came to read after this one.
+    pub(super) fn poll_taken_up(&self, left: u64, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if state.reader != left {
+            return Poll::Ready(());
+        }
+        state.watch(cx);
+        Poll::Pending
     }
 
     /// Takes the stream up after the event with this number, or after the last one that was read; whoever
@@ -201,6 +218,7 @@ impl Log {
             state.unread = state.kept.iter().skip(state.read()).map(Bytes::len).sum();
             state.wake_reader();
             state.wake_writer();
+            state.wake_watcher();
             Some(state.reader)
         })?;
         Some(Reader { log: Arc::clone(self), reader })
@@ -222,6 +240,16 @@ impl State {
 
     fn wake_writer(&mut self) {
         self.due[1] = self.writing.take();
+    }
+
+    fn wake_watcher(&mut self) {
+        self.due[2] = self.watching.take();
+    }
+
+    fn watch(&mut self, cx: &Context<'_>) {
+        if !self.watching.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            self.watching = Some(cx.waker().clone());
+        }
     }
 
     /// How many of those that are kept the reader has.
@@ -296,6 +324,7 @@ impl Drop for Reader {
             if state.reader == self.reader {
                 state.is_read = false;
                 state.wake_writer();
+                state.wake_watcher();
             }
         });
     }

@@ -7,8 +7,9 @@
 //!
 //! Where to look next: `route.rs` says what a request wants, `post.rs` takes messages, `listen.rs` opens
 //! streams; `token.rs` is the id of a session, `table.rs` and `live.rs` are what is kept of one, `log.rs`
-//! what a stream said, `work.rs` what runs; `sse.rs` is HTTP+SSE.
+//! what a stream said, `work.rs` what runs, `abandoned.rs` what runs for nobody; `sse.rs` is HTTP+SSE.
 
+mod abandoned;
 mod answer;
 mod budget;
 mod limits;
@@ -40,6 +41,7 @@ pub use limits::SessionLimits;
 pub(crate) use post::Received;
 pub(crate) use stream::Stream;
 
+use abandoned::Abandoned;
 use answer::Answered;
 use budget::Budget;
 use live::Live;
@@ -54,10 +56,6 @@ use crate::limits::Limits;
 use crate::seal::Seal;
 use crate::server::Server;
 
-/// What an answer was sent for that nothing waits for.
-const UNASKED: &str = "This answers no request of this server that is open here: it was answered already, \
-                       withdrawn, or sent by another replica";
-
 /// The legacy era of one HTTP service.
 pub(crate) struct Legacy {
     server: Server,
@@ -65,6 +63,7 @@ pub(crate) struct Legacy {
     ids: Seal,
     table: Arc<Table>,
     budget: Arc<Budget>,
+    abandoned: Arc<Abandoned>,
     peers: Arc<Peers>,
     /// The number of the next stream.
     streams: AtomicU64,
@@ -98,6 +97,7 @@ impl Legacy {
             ids: server.seal().resized(token::ID_BYTES),
             table: Table::new(sessions.clone()),
             budget: Arc::new(Budget::new(sessions.replay_bytes)),
+            abandoned: Arc::new(Abandoned::new(server.limits().concurrent_exchanges)),
             peers: Arc::default(),
             streams: AtomicU64::new(first),
             public_url: http.public_url.clone(),

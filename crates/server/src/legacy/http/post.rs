@@ -20,7 +20,7 @@ use super::live::Live;
 use super::route::{self, Route};
 use super::stream::Stream;
 use super::work::{Place, Work};
-use super::{Legacy, UNASKED, sse, token};
+use super::{Legacy, sse, token};
 use crate::entry::Core;
 use crate::http::{Body, answer as modern};
 use crate::legacy::{self, Event, Exchange, Step};
@@ -104,10 +104,11 @@ impl Legacy {
                 live.session().handle_notification(&notification);
                 modern::accepted()
             }
-            Frame::Response(response) => match live.session().handle_response(response) {
-                true => modern::accepted(),
-                false => answer::bad(None, UNASKED),
-            },
+            Frame::Response(response) => {
+                // Whoever answers too late, or what was withdrawn meanwhile, does nothing wrong.
+                live.session().handle_response(response);
+                modern::accepted()
+            }
             Frame::Request(request) => {
                 let extensions = extensions(parts);
                 let step = legacy::dispatch(&self.server, live.session(), request, (body, extensions));
@@ -175,15 +176,15 @@ impl Legacy {
         let extensions = extensions(parts);
         let mut first = Some(slot);
         let mut outcome = Outcome::default();
-        let mut unasked = false;
+        let mut malformed = None;
         for message in &messages {
             match Frame::decode(message) {
-                Err(FrameError { answerable: false, .. }) => unasked = true,
+                Err(FrameError { answerable: false, error, .. }) => malformed = Some(error),
                 Err(FrameError { id, error, .. }) => {
                     outcome.replies.push(legacy::error(id.as_ref(), None, error).into());
                 }
                 Ok(Frame::Notification(notification)) => live.session().handle_notification(&notification),
-                Ok(Frame::Response(response)) => unasked |= !live.session().handle_response(response),
+                Ok(Frame::Response(response)) => live.session().handle_response(response),
                 Ok(Frame::Request(request)) => {
                     let id = request.id.clone();
                     let what = (message, extensions.clone());
@@ -198,7 +199,10 @@ impl Legacy {
             }
         }
         let answer = if outcome.replies.is_empty() && outcome.work.is_empty() {
-            if unasked { answer::bad(None, UNASKED) } else { modern::accepted() }
+            match malformed {
+                Some(error) => answer::error(StatusCode::BAD_REQUEST, None, error),
+                None => modern::accepted(),
+            }
         } else {
             self.run(&live, outcome, true).await
         };
@@ -221,6 +225,7 @@ impl Legacy {
             log,
             live: Arc::clone(live),
             service: self.service.subscribe(),
+            abandoned: Arc::clone(&self.abandoned),
             keep: self.limits().sessions.replay_time,
             patience: self.limits().sessions.idle,
         };

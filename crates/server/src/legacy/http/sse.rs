@@ -131,7 +131,7 @@ impl Peer {
     /// Takes a message of the client. What is to be answered is answered on the stream.
     ///
     /// # Errors
-    /// What the sender is owed for something that is no message, or answers nothing.
+    /// What the sender is owed for something that is no message, or for an answer before there is a session.
     pub(super) fn take(
         &self,
         server: &Server,
@@ -160,10 +160,11 @@ impl Peer {
                 }
             }
             Frame::Response(response) => {
-                let is_expected = self.session.get().is_some_and(|session| session.handle_response(response));
-                if !is_expected {
-                    return Err((None, ProtocolError::invalid_request(super::UNASKED)));
-                }
+                let Some(session) = self.session.get() else {
+                    let why = "This answers nothing: no session is open; send initialize first";
+                    return Err((None, ProtocolError::invalid_request(why)));
+                };
+                session.handle_response(response);
             }
         }
         Ok(())

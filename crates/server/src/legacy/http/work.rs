@@ -1,5 +1,6 @@
 //! What runs on behalf of one POST, or of one client of HTTP+SSE.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -8,6 +9,7 @@ use std::time::Duration;
 use futures_util::stream::{SelectAll, Stream};
 use tokio::sync::watch;
 
+use super::abandoned::Abandoned;
 use super::live::Live;
 use super::log::Log;
 use crate::legacy::{Event, Exchange};
@@ -38,7 +40,7 @@ impl Work {
     }
 
     async fn next(&mut self) -> Option<Event> {
-        std::future::poll_fn(|cx| self.poll_next(cx)).await
+        poll_fn(|cx| self.poll_next(cx)).await
     }
 }
 
@@ -62,6 +64,7 @@ pub(super) struct Place {
     pub(super) live: Arc<Live>,
     /// Changes with the end of the service.
     pub(super) service: watch::Receiver<()>,
+    pub(super) abandoned: Arc<Abandoned>,
     /// How long what was said is kept.
     pub(super) keep: Duration,
     /// How long it goes on while nobody reads.
@@ -71,17 +74,13 @@ pub(super) struct Place {
 impl Place {
     /// Writes what is said into the log, whether anybody reads it or not, until all is said, and keeps it
     /// for a while; less if the session or the service ends, or nobody comes to read it.
-    pub(super) async fn run(mut self, mut work: Work) {
-        let live = Arc::clone(&self.live);
-        let log = Arc::clone(&self.log);
-        let patience = self.patience;
+    pub(super) async fn run(self, mut work: Work) {
         let mut service = self.service.clone();
         let over = async {
             tokio::select! {
-                () = live.ended() => {}
+                () = self.live.ended() => {}
                 // An error means that the service is gone, which is its end as well.
                 _ = service.changed() => {}
-                () = abandoned(&log, patience) => {}
             }
         };
         tokio::select! {
@@ -91,14 +90,32 @@ impl Place {
         }
     }
 
-    async fn finish(&mut self, work: &mut Work) {
-        write(work, &self.log).await;
+    async fn finish(&self, work: &mut Work) {
+        let places = work.running.len();
+        tokio::select! {
+            biased;
+            () = write(work, &self.log) => {}
+            () = self.given_up(places) => return,
+        }
         // What ran gives its place back before the wait.
         *work = Work::default();
         self.log.end();
         tokio::select! {
             () = tokio::time::sleep(self.keep) => {}
-            () = std::future::poll_fn(|cx| self.log.poll_forgotten(cx)) => {}
+            () = poll_fn(|cx| self.log.poll_forgotten(cx)) => {}
+        }
+    }
+
+    /// Resolves once nobody has read for so long, or has left before others who are not waited for, either.
+    async fn given_up(&self, places: usize) {
+        loop {
+            let reader = poll_fn(|cx| self.log.poll_left(cx)).await;
+            let mut claim = self.abandoned.add(places);
+            tokio::select! {
+                () = claim.given_up() => return,
+                () = tokio::time::sleep(self.patience) => return,
+                () = poll_fn(|cx| self.log.poll_taken_up(reader, cx)) => {}
+            }
         }
     }
 }
@@ -110,21 +127,9 @@ impl Drop for Place {
     }
 }
 
-/// Resolves once nobody has read for so long, and before it was twice as long.
-async fn abandoned(log: &Log, patience: Duration) {
-    let mut left = log.left();
-    loop {
-        tokio::time::sleep(patience).await;
-        let before = std::mem::replace(&mut left, log.left());
-        if before.is_some() && before == left {
-            return;
-        }
-    }
-}
-
 async fn write(work: &mut Work, log: &Log) {
     loop {
-        std::future::poll_fn(|cx| log.poll_room(cx)).await;
+        poll_fn(|cx| log.poll_room(cx)).await;
         match work.next().await {
             Some(Event::Message(message)) => log.push(message),
             Some(Event::Reply(reply)) => log.push(reply.into()),

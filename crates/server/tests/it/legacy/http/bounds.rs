@@ -106,6 +106,48 @@ async fn what_is_kept_to_be_said_again_is_bounded_over_all_sessions() {
     assert_eq!(client.get(Some(&one.id)).await.status(), 400, "later ones took its place");
 }
 
+/// Whoever left may come back, but not at the cost of those who are there.
+#[tokio::test(start_paused = true)]
+async fn what_runs_for_clients_that_left_takes_a_part_of_the_places_and_no_more() {
+    let limits = Limits { concurrent_exchanges: 8, handler_timeout: None, ..Limits::default() };
+    let (server, desk, mut seen) = server(Eras::ALL, limits);
+    let service = server.http().into_service();
+    let started = tokio::time::Instant::now();
+    let begin = async |tool: &str| {
+        let client = Client::open(&service, Revision::NEWEST_LEGACY).await;
+        let mut events = client.ask(&call(1, tool)).await;
+        let (first, _) = events.next().await.unwrap();
+        (client, events, first)
+    };
+    let (_, mut stays, _) = begin("report").await;
+    assert_eq!(seen.recv().await, Some("entered"));
+    let mut left = Vec::new();
+    for _ in 0..20 {
+        let (client, events, first) = begin("report").await;
+        assert_eq!(seen.recv().await, Some("entered"));
+        drop(events);
+        left.push((client, first));
+        if left.len() > 2 {
+            assert_eq!(seen.recv().await, Some("left"), "a quarter of 8 may run on");
+        }
+    }
+    // Who came back and left again is the last who left.
+    let (again, first) = &left[18];
+    drop(again.listen(Some(&first.id)).await);
+    let (_, events, _) = begin("confirm").await;
+    drop(events);
+    assert_eq!(seen.recv().await, Some("left"));
+    desk.gate.add_permits(6);
+    let mut found = Vec::new();
+    for (client, first) in &left {
+        found.push(client.get(Some(&first.id)).await.status() == 200);
+    }
+    assert_eq!(found.iter().position(|found| *found), Some(18));
+    assert_eq!(found.iter().filter(|found| **found).count(), 1);
+    assert_eq!(stays.rest().await.len(), 3, "who is there is not touched");
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
+
 #[tokio::test]
 async fn the_length_of_session_ids_is_no_business_of_request_states() {
     let (server, _, _) = server(Eras::ALL, Limits { request_state_bytes: 64, ..Limits::default() });
