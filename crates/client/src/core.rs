@@ -300,7 +300,7 @@ impl Core {
     /// Whether that session is over HTTP+SSE.
     pub(crate) fn uses_http_sse(&self) -> bool {
         #[cfg(feature = "legacy")]
-        return self.legacy.keeper().is_some_and(|keeper| keeper.way == crate::legacy::Way::Sse);
+        return self.legacy.keeper().is_some_and(|keeper| keeper.transport == crate::legacy::Transport::Sse);
         #[cfg(not(feature = "legacy"))]
         return false;
     }

@@ -4,6 +4,16 @@ use switchboard_protocol::Revision;
 
 /// Which revisions a client speaks with its server. Legacy revisions need the feature `legacy`, which is on
 /// by default; a build without it refuses [`Era::Legacy`] and a legacy [`Era::Pinned`] when connecting.
+///
+/// ```
+/// use switchboard_client::{Client, Era, Revision};
+///
+/// // A revision is named by its date, as it stands in a configuration.
+/// let revision = Revision::from_date("2026-07-28").ok_or("no revision has this date")?;
+/// let builder = Client::builder().era(Era::Pinned(revision));
+/// # let _ = builder;
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Era {

@@ -16,7 +16,7 @@ use switchboard_protocol::error::ErrorCode;
 use switchboard_protocol::{Era as Family, Method, Revision};
 use tokio::time::{Instant, sleep};
 
-use super::{Keeper, Way};
+use super::{Keeper, Transport};
 use crate::core::{Core, Run};
 use crate::era::Era;
 use crate::error::{Delivery, Error, Kind};
@@ -176,18 +176,18 @@ impl<'a> Detection<'a> {
         if self.core.link.is_http() {
             self.session_over_http(newest).await
         } else {
-            self.open(INITIALIZE, Way::Pipe, newest).await
+            self.open(INITIALIZE, Transport::Pipe, newest).await
         }
     }
 
     /// A server that answers otherwise than it did is asked from the beginning.
     async fn remembered(&mut self, http_sse: bool) -> Result<(), Error> {
-        let (step, way) = match (self.core.link.is_http(), http_sse) {
-            (false, _) => (INITIALIZE, Way::Pipe),
-            (true, false) => (INITIALIZE, Way::Http),
-            (true, true) => (EVENT_STREAM, Way::Sse),
+        let (step, transport) = match (self.core.link.is_http(), http_sse) {
+            (false, _) => (INITIALIZE, Transport::Pipe),
+            (true, false) => (INITIALIZE, Transport::Http),
+            (true, true) => (EVENT_STREAM, Transport::Sse),
         };
-        let Err(error) = self.open(step, way, Revision::NEWEST_LEGACY).await else { return Ok(()) };
+        let Err(error) = self.open(step, transport, Revision::NEWEST_LEGACY).await else { return Ok(()) };
         let answered = error.protocol_error().is_some() || error.kind() == Kind::Incompatible;
         if answered || self.core.evidence(&error).verdict() != Verdict::None {
             self.find().await
@@ -196,9 +196,14 @@ impl<'a> Detection<'a> {
         }
     }
 
-    async fn open(&mut self, step: &'static str, way: Way, newest: Revision) -> Result<(), Error> {
+    async fn open(
+        &mut self,
+        step: &'static str,
+        transport: Transport,
+        newest: Revision,
+    ) -> Result<(), Error> {
         self.tried.begin(step);
-        match Keeper::open_first(self.core, way, newest).await {
+        match Keeper::open_first(self.core, transport, newest).await {
             Ok(keeper) => {
                 self.core.legacy.keep(keeper);
                 Ok(())
@@ -223,10 +228,10 @@ impl<'a> Detection<'a> {
     }
 
     async fn session_over_http(&mut self, newest: Revision) -> Result<(), Error> {
-        let Err(error) = self.open(INITIALIZE, Way::Http, newest).await else { return Ok(()) };
+        let Err(error) = self.open(INITIALIZE, Transport::Http, newest).await else { return Ok(()) };
         let evidence = self.core.evidence(&error);
         if matches!(evidence, Evidence::Status(..)) && evidence.verdict() == Verdict::Legacy {
-            return self.open(EVENT_STREAM, Way::Sse, newest).await;
+            return self.open(EVENT_STREAM, Transport::Sse, newest).await;
         }
         Err(error)
     }
@@ -280,7 +285,7 @@ impl<'a> Detection<'a> {
         if ended {
             self.core.link.renew_if_ended().await;
         }
-        self.open(INITIALIZE, Way::Pipe, newest).await
+        self.open(INITIALIZE, Transport::Pipe, newest).await
     }
 
     /// The handshake beside a modern request that is not answered: the first valid answer wins.
@@ -290,7 +295,7 @@ impl<'a> Detection<'a> {
         probe: &mut (impl Future<Output = Result<(), Error>> + Unpin),
     ) -> Raced {
         self.tried.begin(INITIALIZE);
-        let mut handshake = Box::pin(Keeper::open_first(core, Way::Pipe, Revision::NEWEST_LEGACY));
+        let mut handshake = Box::pin(Keeper::open_first(core, Transport::Pipe, Revision::NEWEST_LEGACY));
         let (mut refused, mut unanswered) = (None, None);
         loop {
             tokio::select! {

@@ -9,7 +9,7 @@ use switchboard_protocol::Revision;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::Way;
+use super::Transport;
 use super::session::{self, Exchange, Session};
 use crate::core::{Core, Run};
 use crate::error::{Delivery, Error};
@@ -20,7 +20,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 /// The sessions of one client, one at a time.
 pub(crate) struct Keeper {
-    pub(crate) way: Way,
+    pub(crate) transport: Transport,
     /// The newest revision that is offered.
     offer: Revision,
     current: Mutex<Result<Arc<Session>, Error>>,
@@ -30,10 +30,14 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Opens the first session.
-    pub(super) async fn open_first(core: &Core, way: Way, offer: Revision) -> Result<Self, Error> {
-        let session = session::handshake(core, way, offer).await?;
+    pub(super) async fn open_first(
+        core: &Core,
+        transport: Transport,
+        offer: Revision,
+    ) -> Result<Self, Error> {
+        let session = session::handshake(core, transport, offer).await?;
         learn(core, &session);
-        Ok(Self { way, offer, current: Mutex::new(Ok(session)), handshakes: AtomicU64::new(0) })
+        Ok(Self { transport, offer, current: Mutex::new(Ok(session)), handshakes: AtomicU64::new(0) })
     }
 
     /// The open session, or a new one.
@@ -46,7 +50,7 @@ impl Keeper {
             Err(error) if self.handshakes.load(Ordering::Acquire) != before => return Err(error.clone()),
             _ => {}
         }
-        let opened = session::handshake(core, self.way, self.offer).await;
+        let opened = session::handshake(core, self.transport, self.offer).await;
         if let Ok(session) = &opened {
             learn(core, session);
         }

@@ -75,7 +75,7 @@ pub(crate) use state::{State, Visits};
 
 /// How the messages of a session travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Transport {
     Pipe,
     /// Streamable HTTP.
     Http,
@@ -98,13 +98,15 @@ pub(crate) enum Stream {
 }
 
 impl Carrier {
-    pub(crate) async fn begin(link: &Link, way: Way, ears: &Arc<Ears>) -> Result<Self, Error> {
+    pub(crate) async fn begin(link: &Link, transport: Transport, ears: &Arc<Ears>) -> Result<Self, Error> {
         let impossible = || Error::misuse("the server is not reached in the way that its verdict names");
-        match (way, link) {
-            (Way::Pipe, Link::Pipe(link)) => pipe::PipeCarrier::begin(link, ears).await.map(Self::Pipe),
-            (Way::Http, Link::Http(link)) => Ok(Self::Http(http::StreamableHttp::new(link, ears))),
-            (Way::Sse, Link::Http(link)) => http::HttpSse::begin(link, ears).await.map(Self::Sse),
-            (Way::Pipe, Link::Http(_)) | (Way::Http | Way::Sse, Link::Pipe(_)) => Err(impossible()),
+        match (transport, link) {
+            (Transport::Pipe, Link::Pipe(link)) => pipe::PipeCarrier::begin(link, ears).await.map(Self::Pipe),
+            (Transport::Http, Link::Http(link)) => Ok(Self::Http(http::StreamableHttp::new(link, ears))),
+            (Transport::Sse, Link::Http(link)) => http::HttpSse::begin(link, ears).await.map(Self::Sse),
+            (Transport::Pipe, Link::Http(_)) | (Transport::Http | Transport::Sse, Link::Pipe(_)) => {
+                Err(impossible())
+            }
         }
     }
 

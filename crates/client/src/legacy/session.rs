@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::listen::LocalStream;
 use super::params::Params;
 use super::watched::Watched;
-use super::{Carrier, Ears, Stream, Way, answer};
+use super::{Carrier, Ears, Stream, Transport, answer};
 use crate::core::{Core, Run};
 use crate::error::{Delivery, Error, Kind};
 use crate::link::{Encode, Opening, Said};
@@ -63,9 +63,13 @@ enum Source {
 ///
 /// # Errors
 /// When the server refuses, cannot be reached, or speaks no revision up to `offer`.
-pub(super) async fn handshake(core: &Core, way: Way, offer: Revision) -> Result<Arc<Session>, Error> {
+pub(super) async fn handshake(
+    core: &Core,
+    transport: Transport,
+    offer: Revision,
+) -> Result<Arc<Session>, Error> {
     let ears = Ears::new(core);
-    let carrier = Carrier::begin(&core.link, way, &ears).await?;
+    let carrier = Carrier::begin(&core.link, transport, &ears).await?;
     let agreed = agree_on(core, &carrier, &ears, offer).await;
     let (revision, answered) = match agreed {
         Ok(agreed) => agreed,
