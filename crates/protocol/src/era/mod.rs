@@ -21,7 +21,7 @@ pub enum Era {
 }
 
 /// A published revision of the protocol, by its date.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(usize);
 
 const TABLE: &[(&str, Era)] = &[
@@ -73,6 +73,12 @@ impl Revision {
     #[must_use]
     pub fn newest_common<'a>(offered: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         offered.into_iter().filter_map(Self::modern).max()
+    }
+}
+
+impl fmt::Debug for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Revision({})", self.date())
     }
 }
 
