@@ -217,11 +217,11 @@ impl<S: Send + Sync + 'static> Builder<S> {
         let lingering = Lingering::new(self.limits.concurrent_exchanges);
         let core = Core {
             bus,
-            limits: self.limits,
             seal,
             lingering,
             #[cfg(feature = "legacy")]
-            legacy: crate::legacy::Shared::new(self.eras),
+            legacy: crate::legacy::Shared::new(self.eras, &self.limits.sessions),
+            limits: self.limits,
         };
         let terms = Arc::new(Terms {
             core: Arc::new(core),

@@ -151,9 +151,7 @@ pub use http::{Body, Http, HttpService};
 pub use hub::Hub;
 pub use into_reply::{ForCompletion, ForPrompt, ForResource, ForTool, IntoReply, Json, Kind, Suggestions};
 #[cfg(feature = "legacy")]
-pub use legacy::Eras;
-#[cfg(all(feature = "legacy", feature = "serve"))]
-pub use legacy::SessionLimits;
+pub use legacy::{Eras, SessionLimits};
 pub use limits::Limits;
 pub use listen::ListenStream;
 pub use middleware::{CallFuture, CallService};

@@ -65,8 +65,8 @@ pub struct Limits {
     /// Messages of one batch, in the one revision that has them. Default 64.
     #[cfg(feature = "legacy")]
     pub batch_messages: usize,
-    /// Sessions over HTTP.
-    #[cfg(all(feature = "legacy", feature = "serve"))]
+    /// Sessions.
+    #[cfg(feature = "legacy")]
     pub sessions: crate::legacy::SessionLimits,
     /// How long a graceful shutdown waits for exchanges that are running. Default 10 s.
     pub shutdown_grace: Duration,
@@ -101,7 +101,7 @@ impl Default for Limits {
             handler_timeout: Some(Duration::from_secs(600)),
             #[cfg(feature = "legacy")]
             batch_messages: 64,
-            #[cfg(all(feature = "legacy", feature = "serve"))]
+            #[cfg(feature = "legacy")]
             sessions: crate::legacy::SessionLimits::default(),
             shutdown_grace: Duration::from_secs(10),
         }

@@ -9,7 +9,7 @@
 //!
 //! Where to look next: `eras.rs` says who is served, `handshake.rs` opens a session, `session.rs` is what
 //! changes in one, `request.rs` takes a request, `exchange.rs` runs it, `encode.rs` writes the answer;
-//! `pipe.rs` is what a connection of pipes keeps.
+//! `pipe.rs` is what a connection of pipes keeps, `limits.rs` how much a session may cost.
 
 mod batch;
 mod encode;
@@ -18,15 +18,16 @@ mod exchange;
 mod handshake;
 #[cfg(feature = "serve")]
 pub(crate) mod http;
+mod limits;
 mod lists;
 mod pipe;
 mod request;
+mod room;
 mod session;
 mod watch;
 
 pub use eras::Eras;
-#[cfg(feature = "serve")]
-pub use http::SessionLimits;
+pub use limits::SessionLimits;
 
 pub(crate) use batch::split as split_batch;
 #[cfg(feature = "serve")]
@@ -52,17 +53,20 @@ use crate::resource::not_found;
 use crate::server::Server;
 use crate::visible::Caller;
 use lists::Lists;
+use room::Room;
 
 /// What a server has for the legacy era, next to everything else that its parts share.
 pub(crate) struct Shared {
     /// Who is served.
     pub(crate) eras: Eras,
     lists: Lists,
+    /// For what sessions are subscribed to.
+    room: Arc<Room>,
 }
 
 impl Shared {
-    pub(crate) fn new(eras: Eras) -> Self {
-        Self { eras, lists: Lists::default() }
+    pub(crate) fn new(eras: Eras, limits: &SessionLimits) -> Self {
+        Self { eras, lists: Lists::default(), room: Room::new(limits.subscribed_bytes) }
     }
 }
 

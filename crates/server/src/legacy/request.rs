@@ -16,8 +16,10 @@ use super::encode::{self, To};
 use super::exchange::Exchange;
 use super::handshake;
 use super::session::Session;
+use super::watch::Full;
 use crate::call::Call;
 use crate::exchange::Dispatch;
+use crate::limits::Limits;
 use crate::outbox::Outbox;
 use crate::reply::ReplyBody;
 use crate::server::Server;
@@ -86,15 +88,26 @@ fn subscribe(
         return Ok(());
     }
     server.find_resource(&call)?;
-    if ends || session.subscribe(uri) {
+    if ends {
         return Ok(());
     }
-    let limits = server.limits();
-    Err(ProtocolError::internal(format!(
-        "The session cannot be subscribed to more: the limits of this server are {} resources and {} bytes of \
-         URIs; unsubscribe from one first",
-        limits.listen_uris, limits.line_bytes
-    )))
+    session.subscribe(uri).map_err(|full| no_room(full, server.limits()))
+}
+
+#[cold]
+fn no_room(full: Full, limits: &Limits) -> ProtocolError {
+    ProtocolError::internal(match full {
+        Full::Session => format!(
+            "The session cannot be subscribed to more: the limits of this server are {} resources and {} bytes \
+             of URIs; unsubscribe from one first",
+            limits.listen_uris, limits.line_bytes
+        ),
+        Full::Server => format!(
+            "The server cannot take more subscriptions: all its sessions together are subscribed to as much as \
+             they may, {} bytes of URIs; unsubscribe from one that is not needed, or try again later",
+            limits.sessions.subscribed_bytes
+        ),
+    })
 }
 
 fn call(

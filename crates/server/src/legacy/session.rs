@@ -18,7 +18,7 @@ use switchboard_protocol::model::notification::{Cancelled, LoggingLevel, name};
 use switchboard_protocol::{ProtocolError, RequestId};
 
 use super::handshake::Terms;
-use super::watch::Watch;
+use super::watch::{Full, Watch};
 use crate::server::Server;
 
 /// Messages of the session itself that wait to be read; the oldest gives way.
@@ -99,7 +99,7 @@ impl Session {
             next: 0,
             questions: HashMap::new(),
             unread: VecDeque::new(),
-            watch: Watch::new(server.announced()),
+            watch: Watch::new(server.announced(), &server.legacy().room),
             ignored: 0,
         };
         Self { server: server.clone(), terms, state: Mutex::new(state) }
@@ -146,11 +146,19 @@ impl Session {
         state.level != LoggingLevel::Info || state.watch.has_resources()
     }
 
-    /// Tells of changes of this resource from now on. Says whether there was room for it: there may be as
-    /// many as a modern subscription may name, in one message of the largest size.
-    pub(crate) fn subscribe(&self, uri: &str) -> bool {
+    /// Tells of changes of this resource from now on, if there is room for it: there may be as many as a
+    /// modern subscription may name, in one message of the largest size, and no more than all sessions may
+    /// have together.
+    pub(super) fn subscribe(&self, uri: &str) -> Result<(), Full> {
         let limits = self.server.limits();
         self.lock().watch.add(uri, &**self.server.bus(), (limits.listen_uris, limits.line_bytes))
+    }
+
+    /// Hears of nothing more: the session has ended, even if something still holds it.
+    #[cfg(feature = "serve")]
+    pub(crate) fn end(&self) {
+        let heard = self.lock().watch.close();
+        drop(heard);
     }
 
     /// No longer. Says whether it did.

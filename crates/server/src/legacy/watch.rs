@@ -5,6 +5,7 @@
 //! told once where it waits.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -13,16 +14,18 @@ use switchboard_protocol::frame;
 use switchboard_protocol::model::notification::name;
 use switchboard_protocol::model::subscription::SubscriptionFilter;
 
+use super::room::{Room, Taken};
 use crate::bus::{Change, ChangeBus, Changes};
 
 /// The subscription of one session.
-#[derive(Default)]
 pub(super) struct Watch {
     /// The lists that the server announces changes of.
     lists: SubscriptionFilter,
     uris: BTreeSet<String>,
     /// Of all `uris`.
     bytes: usize,
+    /// For all `uris`, of what all sessions have.
+    taken: Taken,
     /// Open from the first poll on: a session that nobody reads hears of nothing.
     changes: Option<Box<dyn Changes>>,
     /// What an earlier subscription had heard of.
@@ -31,23 +34,60 @@ pub(super) struct Watch {
     waker: Option<Waker>,
 }
 
+/// Where there is no room for one more resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    /// The session is subscribed to as much as one may.
+    Session,
+    /// All sessions together are.
+    Server,
+}
+
 impl Watch {
-    pub(super) fn new(lists: SubscriptionFilter) -> Self {
-        Self { lists, ..Self::default() }
+    pub(super) fn new(lists: SubscriptionFilter, room: &Arc<Room>) -> Self {
+        Self {
+            lists,
+            uris: BTreeSet::new(),
+            bytes: 0,
+            taken: Taken::new(room),
+            changes: None,
+            due: VecDeque::new(),
+            is_closed: false,
+            waker: None,
+        }
     }
 
-    /// Also hears of this resource from now on. Says whether there was room for it.
-    pub(super) fn add(&mut self, uri: &str, bus: &dyn ChangeBus, (most, bytes): (usize, usize)) -> bool {
+    /// Also hears of this resource from now on.
+    pub(super) fn add(
+        &mut self,
+        uri: &str,
+        bus: &dyn ChangeBus,
+        (most, bytes): (usize, usize),
+    ) -> Result<(), Full> {
         if self.uris.contains(uri) {
-            return true;
+            return Ok(());
         }
         if self.uris.len() >= most || self.bytes.saturating_add(uri.len()) > bytes {
-            return false;
+            return Err(Full::Session);
+        }
+        if !self.taken.add(uri) {
+            return Err(Full::Server);
         }
         self.bytes += uri.len();
         self.uris.insert(uri.to_owned());
         self.renew(bus);
-        true
+        Ok(())
+    }
+
+    /// Hears of nothing more, and gives back what is to be dropped.
+    #[cfg(feature = "serve")]
+    pub(super) fn close(&mut self) -> Option<Box<dyn Changes>> {
+        self.uris.clear();
+        self.bytes = 0;
+        self.taken.clear();
+        self.due.clear();
+        self.is_closed = true;
+        self.changes.take()
     }
 
     /// No longer hears of this resource. Says whether it did.
@@ -55,6 +95,7 @@ impl Watch {
         let was_there = self.uris.remove(uri);
         if was_there {
             self.bytes -= uri.len();
+            self.taken.remove(uri);
             self.renew(bus);
         }
         was_there
@@ -165,9 +206,10 @@ mod tests {
 
     use switchboard_protocol::model::subscription::SubscriptionFilter;
 
-    use super::Watch;
+    use super::{Full, Watch};
     use crate::bus::{Change, ChangeBus};
     use crate::hub::Hub;
+    use crate::legacy::room::Room;
 
     fn heard(watch: &mut Watch) -> Vec<String> {
         let mut heard = Vec::new();
@@ -182,16 +224,16 @@ mod tests {
     #[test]
     fn what_changes_while_the_set_changes_is_told_and_what_is_not_wanted_any_more_is_not() {
         let hub = Hub::new();
-        let mut watch = Watch::new(SubscriptionFilter::new().tools());
+        let mut watch = Watch::new(SubscriptionFilter::new().tools(), &Room::new(1_000));
         watch.open(&hub);
         let most = (3, 10);
-        assert!(watch.add("a:1", &hub, most) && watch.add("a:2", &hub, most));
+        assert_eq!((watch.add("a:1", &hub, most), watch.add("a:2", &hub, most)), (Ok(()), Ok(())));
         for uri in ["a:1", "a:2", "a:3", "a:1"] {
             hub.publish(Change::Resource(uri.into()));
         }
         hub.publish(Change::Tools);
         hub.publish(Change::Prompts);
-        assert!(watch.remove("a:2", &hub) && watch.add("a:3", &hub, most));
+        assert!(watch.remove("a:2", &hub) && watch.add("a:3", &hub, most).is_ok());
         hub.publish(Change::Tools);
         let told = heard(&mut watch);
         assert_eq!(told.iter().filter(|told| *told == "a:1").count(), 1, "{told:?}");
@@ -205,7 +247,7 @@ mod tests {
     #[test]
     fn nothing_is_heard_before_the_first_reading_and_nothing_after_the_bus_is_closed() {
         let hub = Hub::new();
-        let mut watch = Watch::new(SubscriptionFilter::new().tools());
+        let mut watch = Watch::new(SubscriptionFilter::new().tools(), &Room::new(1_000));
         hub.publish(Change::Tools);
         watch.open(&hub);
         assert!(heard(&mut watch).is_empty());
@@ -213,8 +255,9 @@ mod tests {
         assert!(heard(&mut watch).is_empty());
         let other = Hub::new();
         watch.open(&other);
-        assert!(watch.add("a:1", &other, (2, 5)) && !watch.add("a:22", &other, (2, 5)));
-        assert!(!watch.add("a:2", &other, (1, 100)));
+        assert_eq!(watch.add("a:1", &other, (2, 5)), Ok(()));
+        assert_eq!(watch.add("a:22", &other, (2, 5)), Err(Full::Session));
+        assert_eq!(watch.add("a:2", &other, (1, 100)), Err(Full::Session));
         other.publish(Change::Tools);
         assert!(heard(&mut watch).is_empty());
     }

@@ -107,6 +107,7 @@ impl Live {
     /// Ends everything in it.
     pub(super) fn end(&self) {
         self.ended.send_replace(true);
+        self.session.end();
         let streams = std::mem::take(&mut *self.streams());
         streams.of_requests.into_values().chain(streams.standing).for_each(|log| log.end());
     }

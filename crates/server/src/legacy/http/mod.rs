@@ -12,7 +12,6 @@
 mod abandoned;
 mod answer;
 mod budget;
-mod limits;
 mod listen;
 mod live;
 mod log;
@@ -35,8 +34,6 @@ use switchboard_protocol::http::PROTOCOL_VERSION;
 use switchboard_protocol::http::classify;
 use switchboard_protocol::http::legacy::SESSION_ID;
 use tokio::sync::watch;
-
-pub use limits::SessionLimits;
 
 pub(crate) use post::Received;
 pub(crate) use stream::Stream;

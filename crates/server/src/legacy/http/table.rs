@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::time::Instant;
 
-use super::limits::SessionLimits;
 use super::live::Live;
 use super::token::{Key, Opened};
+use crate::legacy::SessionLimits;
 use crate::server::Server;
 
 /// How many ended sessions are remembered for each that may be kept.

@@ -91,6 +91,27 @@ async fn what_changes_a_thousand_times_unread_is_told_once() {
 }
 
 #[tokio::test]
+async fn what_all_connections_are_subscribed_to_is_bounded_and_given_back() {
+    let mut limits = Limits::default();
+    limits.sessions.subscribed_bytes = 2 * (64 + 8);
+    let server = server(limits);
+    for _ in 0..3 {
+        let mut clients = Vec::new();
+        for count in 0..3 {
+            let mut client = Client::open(&server).await;
+            client.ask(1, "resources/subscribe", json!({"uri": "note://1"})).await;
+            let answer = client.hear().await;
+            assert_eq!(answer.get("error").is_some(), count == 2, "{answer}");
+            clients.push(client);
+        }
+        for client in &mut clients {
+            client.pipe.writer.shutdown().await.unwrap();
+            assert_eq!(client.hear().await, Value::Null);
+        }
+    }
+}
+
+#[tokio::test]
 async fn so_many_questions_are_open_as_calls_may_run() {
     let mut client = Client::open(&server(Limits { concurrent_exchanges: 8, ..Limits::default() })).await;
     for id in 0..8 {

@@ -8,9 +8,9 @@ use switchboard_protocol::Revision;
 use switchboard_protocol::model::notification::LoggingLevel;
 
 use super::Table;
+use crate::legacy::SessionLimits;
 use crate::legacy::Terms;
 use crate::legacy::http::budget::Budget;
-use crate::legacy::http::limits::SessionLimits;
 use crate::legacy::http::live::Live;
 use crate::legacy::http::log::Log;
 use crate::legacy::http::token::Opened;

@@ -106,6 +106,47 @@ async fn what_is_kept_to_be_said_again_is_bounded_over_all_sessions() {
     assert_eq!(client.get(Some(&one.id)).await.status(), 400, "later ones took its place");
 }
 
+fn on_note(id: u32, method: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"uri": "note://1"}})
+}
+
+#[tokio::test]
+async fn what_all_sessions_are_subscribed_to_is_bounded_and_given_back_when_they_end() {
+    // Room for three of them, over all transports.
+    let sessions = SessionLimits { subscribed_bytes: 3 * (64 + 8), kept: 3, ..SessionLimits::default() };
+    let (server, _, _) = server(Eras::ALL, limits(sessions));
+    let service = server.http().into_service();
+    let mut clients = Vec::new();
+    for _ in 0..6 {
+        clients.push(Client::open(&service, Revision::NEWEST_LEGACY).await);
+    }
+    let says = async |at: usize, method: &str| {
+        let client: &Client = &clients[at];
+        let got = client.send(&on_note(1, method)).await;
+        let message = got.messages().pop().unwrap();
+        message["error"]["message"].as_str().map(str::to_owned)
+    };
+    for at in [0, 0, 1, 2, 2] {
+        assert_eq!(says(at, "resources/subscribe").await, None);
+    }
+    for _ in 0..2 {
+        let refused = says(3, "resources/subscribe").await.unwrap();
+        assert!(refused.contains("216 bytes") && refused.contains("all its sessions"), "{refused}");
+    }
+    assert_eq!(says(0, "resources/unsubscribe").await, None);
+    assert_eq!(says(3, "resources/subscribe").await, None);
+    assert!(says(0, "resources/subscribe").await.is_some());
+    // A stream that is still there, unread, holds the session but not the room.
+    let events = clients[1].listen(None).await;
+    assert_eq!(clients[1].end().await, 204);
+    assert_eq!(says(4, "resources/subscribe").await, None);
+    drop(events);
+    // Beyond what is kept, the session that was used least recently ends.
+    assert_eq!(clients[0].send(&level()).await.status, 200);
+    assert_eq!(clients[2].send(&call(2, "fast")).await.status, 404);
+    assert_eq!(says(5, "resources/subscribe").await, None);
+}
+
 /// Whoever left may come back, but not at the cost of those who are there.
 #[tokio::test(start_paused = true)]
 async fn what_runs_for_clients_that_left_takes_a_part_of_the_places_and_no_more() {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// The limits of sessions over HTTP. What only initializes costs nothing and is not counted here: its
-/// session travels in its id.
+/// The limits of sessions: of what they are subscribed to on every transport, and of all else over HTTP.
+/// What only initializes costs nothing there and is not counted: its session travels in its id.
 ///
 /// ```
 /// use switchboard_server::{Limits, SessionLimits};
@@ -14,6 +14,10 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
+    /// Bytes of the URIs that sessions are subscribed to, with 64 more for each, over all sessions of the
+    /// server. Beyond it nothing more can be subscribed to until a session unsubscribes or ends. Default
+    /// 16 MiB.
+    pub subscribed_bytes: usize,
     /// Sessions of which something is kept while nothing runs in them: a log level, subscriptions, a
     /// stream that was listened to. Beyond it the one that was used least recently ends. Four times as many
     /// ids of ended sessions are remembered. Default 10 000.
@@ -40,6 +44,7 @@ pub struct SessionLimits {
 impl Default for SessionLimits {
     fn default() -> Self {
         Self {
+            subscribed_bytes: 16 * 1024 * 1024,
             kept: 10_000,
             idle: Duration::from_secs(30 * 60),
             life: Duration::from_secs(24 * 60 * 60),
