@@ -32,6 +32,9 @@ pub(crate) struct Ask {
     pub(crate) meta: Meta,
     /// The server is not told when nobody waits for the answer any more.
     pub(crate) unannounced: bool,
+    /// It is sent as it was given, whatever the server declared in its handshake.
+    #[cfg(feature = "legacy")]
+    pub(crate) raw: bool,
 }
 
 /// The members of `_meta` that the caller gave.
@@ -76,6 +79,8 @@ impl Ask {
             name: None,
             meta: Meta::new(),
             unannounced: false,
+            #[cfg(feature = "legacy")]
+            raw: false,
         }
     }
 
@@ -92,6 +97,8 @@ impl Ask {
             name: None,
             meta: Meta::new(),
             unannounced: false,
+            #[cfg(feature = "legacy")]
+            raw: true,
         };
         if let Some(place) = ask.members.iter().position(|(name, _)| name == META) {
             let (_, meta) = ask.members.remove(place);

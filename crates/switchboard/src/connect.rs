@@ -56,9 +56,9 @@ fn of_connecting(error: &Error, otherwise: &str) -> Failure {
     with_hint(exit, error, otherwise)
 }
 
-/// What a failed request means.
-pub(crate) fn failure(error: &Error) -> Failure {
-    with_hint(exit(error), error, "see what was said with: switchboard inspect SERVER METHOD --wire")
+/// What a failed request means. `otherwise` is what to do where the library does not say.
+pub(crate) fn failure(error: &Error, otherwise: &str) -> Failure {
+    with_hint(exit(error), error, otherwise)
 }
 
 fn with_hint(exit: Exit, error: &Error, otherwise: &str) -> Failure {

@@ -61,7 +61,8 @@ pub(crate) async fn command(args: InspectArgs, json: bool, screen: &Screen) -> R
     let client = unless_interrupted(connecting).await?;
     screen.note(&format!("{name}: {}", Identity::of(&client)));
     let request = client.request_raw(args.method, params.as_deref());
-    let result = unless_interrupted(async { request.await.map_err(|error| shown(&error, screen)) }).await;
+    let result =
+        unless_interrupted(async { request.await.map_err(|error| shown(&error, args.wire, screen)) }).await;
     client.close().await;
     let result = result?;
     if json { output::json(&result) } else { output::text(&visible::json(&result)) }
@@ -81,11 +82,13 @@ fn not_an_object(why: &str) -> Failure {
 }
 
 /// The data of an error may be large, so it is no part of the message; here somebody wants to see it.
-fn shown(error: &switchboard_client::Error, screen: &Screen) -> Failure {
+fn shown(error: &switchboard_client::Error, wire: bool, screen: &Screen) -> Failure {
     if let Some(data) = error.data() {
         screen.labelled("data", &visible::json(data));
     }
-    connect::failure(error)
+    let otherwise =
+        if wire { "the lines above are all that was said" } else { "see what was said with --wire" };
+    connect::failure(error, otherwise)
 }
 
 /// Shows each message as it goes over the wire.

@@ -197,7 +197,7 @@ impl Session {
             Some(Method::Discover) => Source::Ready(Some(self.described()?)),
             Some(Method::SubscriptionsListen) => Source::Local(Box::new(LocalStream::open(self, ask).await?)),
             known => {
-                if let Some(method) = known {
+                if let Some(method) = known.filter(|_| !ask.raw) {
                     self.check_offered(method)?;
                 }
                 if known.is_none_or(Method::allows_input_rounds) {

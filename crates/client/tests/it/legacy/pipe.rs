@@ -144,6 +144,8 @@ async fn what_the_server_did_not_declare_is_not_asked_for() {
     assert!(matches!(changes.next().await, Some(Change::Narrowed(_))));
     client.call("f", &()).await.unwrap();
     assert_eq!(peer.methods(), ["initialize", "notifications/initialized", "tools/call"]);
+    let _ = client.request_raw("prompts/list", None).await;
+    assert_eq!(peer.methods().last().unwrap(), "prompts/list", "what is raw is sent as it is");
 }
 
 #[tokio::test(start_paused = true)]
@@ -286,6 +288,19 @@ async fn a_subscription_that_nobody_waited_for_is_asked_for_again_and_ended() {
     peer.wait("resources/unsubscribe", 1).await;
     pass(1).await;
     assert_eq!(peer.all("resources/unsubscribe").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_goodbye_that_is_not_answered_keeps_no_session_that_nobody_uses() {
+    let (pipe, mut peer) =
+        session(NEWEST, |asked| (asked["method"] == "resources/unsubscribe").then(|| Some(vec![])));
+    let client = connect(legacy(), pipe).await;
+    drop(client.listen(SubscriptionFilter::new().resource("x://1")).await.unwrap());
+    peer.wait("resources/unsubscribe", 1).await;
+    let started = Instant::now();
+    drop(client);
+    peer.left().await;
+    assert_eq!(started.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]

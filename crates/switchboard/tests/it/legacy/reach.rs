@@ -66,7 +66,10 @@ fn a_raw_request_is_made_in_a_session_and_the_wire_shows_the_handshake() {
         &format!("revision {revision} in a session"),
     ]);
     run(&["inspect", &command, "ping"]).expect(0);
-    run(&["inspect", &command, "no/such/method"]).expect(5).says(&["-32601"]);
+    run(&["inspect", &command, "no/such/method"]).expect(5).says(&["-32601", "with --wire"]);
+    let ran = run(&["inspect", &command, "resources/list", "--wire"]);
+    let ran = ran.expect(5).says(&["\"method\":\"resources/list\"", "-32601"]);
+    assert!(!ran.stderr.contains("--wire"), "{}", ran.stderr);
 }
 
 #[test]
