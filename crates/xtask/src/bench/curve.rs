@@ -71,8 +71,10 @@ impl Curve {
 /// What stands above the rows.
 pub(crate) const HEAD: &str = "\
 MiB of the server process alone (`/proc/PID/smaps_rollup`), with the default limits except these: a handler
-and a question may take 1 s, and where the row says so, a session is idle for 1 s and what a stream said is
-kept for 1 s. Before the first figure, work of the same kind was abandoned until all bounded tables were full.
+and a question may take 1 s, and in all rows but "that make room", a session is idle for 1 s and what a stream
+said is kept for 1 s. At most 32 clients at a time, 512 pipes. Before the first figure, work of the same kind was
+abandoned until all bounded tables were full and the heap had been through the worst (80 000 to 250 000 times; on
+one pipe 20 000).
 Flat means that the median of the last fifth is at most 5 % above the first figure.
 
 | abandoned | | after warm-up | 20 000 | 40 000 | 60 000 | 80 000 | 100 000 | last fifth | target |
