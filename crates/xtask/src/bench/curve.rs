@@ -71,7 +71,7 @@ impl Curve {
 /// What stands above the rows.
 pub(crate) const HEAD: &str = "\
 MiB of the server process alone (`/proc/PID/smaps_rollup`), with the default limits except these: a handler
-and a question may take 1 s, and in all rows but "that make room", a session is idle for 1 s and what a stream
+and a question may take 1 s, and in all rows but \"that make room\", a session is idle for 1 s and what a stream
 said is kept for 1 s. At most 32 clients at a time, 512 pipes. Before the first figure, work of the same kind was
 abandoned until all bounded tables were full and the heap had been through the worst (80 000 to 250 000 times; on
 one pipe 20 000).
