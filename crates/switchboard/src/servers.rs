@@ -2,6 +2,10 @@
 //!
 //! Only what the person wrote is read here; connecting is `connect`.
 
+mod launcher;
+
+use std::path::Path;
+
 use clap::Args;
 use clap::builder::UnknownArgumentValueParser;
 use switchboard_agent::ServerName;
@@ -27,8 +31,8 @@ pub(crate) struct ServerArgs {
 
     /// A server to start as a child process that speaks over stdio; repeatable. The text is split into words as a
     /// shell does ('…' and "…" keep spaces, \ takes the next character as it is), and nothing else is done to it: no
-    /// variables, no ~, no pipes. Its name is that of the program. It inherits the environment without
-    /// OPENAI_API_KEY and OPENROUTER_API_KEY
+    /// variables, no ~, no pipes. Its name is that of the program, or of what a launcher such as npx or python starts.
+    /// It inherits the environment without OPENAI_API_KEY and OPENROUTER_API_KEY
     #[arg(long = "command", value_name = "CMD ARGS")]
     commands: Vec<String>,
 
@@ -129,8 +133,10 @@ impl Target {
         match self {
             Self::Http(url) => tame(url.host_str().unwrap_or_default()),
             Self::Command(words) => {
-                let program = std::path::Path::new(words.first().map_or("", String::as_str));
-                tame(&program.file_stem().unwrap_or_default().to_string_lossy())
+                let (program, args) =
+                    words.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
+                let program = Path::new(program).file_stem().unwrap_or_default().to_string_lossy();
+                tame(launcher::launched(&program, args).unwrap_or(&program))
             }
         }
     }

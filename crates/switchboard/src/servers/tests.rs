@@ -28,8 +28,34 @@ fn servers_have_names_addresses_and_commands() {
     check(&args(&["q=https://h/mcp?a=http://b"], &[], &[]), &[("q", "https://h/mcp?a=http://b")]);
     check(
         &args(&[], &["/usr/bin/my tool.py 'a b'", "npx -y x"], &["npx", "--flag", "a b"]),
-        &[("my", "/usr/bin/my|tool.py|a b"), ("npx", "npx|-y|x"), ("npx-2", "npx|--flag|a b")],
+        &[("my", "/usr/bin/my|tool.py|a b"), ("x", "npx|-y|x"), ("a-b", "npx|--flag|a b")],
     );
+}
+
+#[test]
+fn a_server_behind_a_launcher_is_called_what_is_launched() {
+    for (command, name) in [
+        ("npx -y @modelcontextprotocol/server-everything@2025.1 stdio", "server-everything"),
+        ("npx", "npx"),
+        ("bunx x", "x"),
+        ("uvx mcp-server-time==1.0 --zone UTC", "mcp-server-time"),
+        ("uvx --from git+https://user:secret@h.example/a/tool.git@v1 tool", "tool"),
+        ("uvx 'tool[http]'", "tool"),
+        ("uv --directory /srv/x run server.py", "server"),
+        ("pipx run tool", "tool"),
+        ("/usr/bin/node dist/garage.js", "garage"),
+        ("node -e 'serve()'", "node"),
+        ("deno run -A jsr:@scope/garage", "garage"),
+        ("python3.12 -u -m mcp_server_time", "mcp_server_time"),
+        ("python -c 'import x'", "python"),
+        ("docker run -i --rm -e TOKEN=secret -e KEY ghcr.io/x/garage:1.2", "garage"),
+        ("sh -c 'npx x'", "sh"),
+    ] {
+        let specs = args(&[], &[command], &[]).specs().unwrap();
+        assert_eq!(specs[0].name.as_str(), name, "{command}");
+    }
+    let two = args(&[], &["npx -y a/x", "npx -y b/x"], &[]).specs().unwrap();
+    assert_eq!(two[1].name.as_str(), "x-2");
 }
 
 #[test]
