@@ -90,7 +90,7 @@ fn body(result: &CallToolResult) -> String {
 }
 
 fn failed(failure: &CallFailure) -> String {
-    let said = visible::line(failure.message.trim());
+    let said = visible::text(failure.message.trim());
     let mut text = match failure.kind {
         FailureKind::Protocol { code } => format!("The server refused the call (error {code}): {said}"),
         FailureKind::Transport => format!("The server could not be reached: {said}"),

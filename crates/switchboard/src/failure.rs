@@ -90,10 +90,33 @@ impl Failure {
 
     /// Says what to do in this command's words, if it is a failure of this kind.
     pub(crate) fn hint_for(mut self, exit: Exit, hint: &str) -> Self {
-        if self.code == exit as u8 {
+        if self.is(exit) {
             hint.clone_into(&mut self.hint);
         }
         self
+    }
+
+    /// Whether it is a failure of this kind.
+    pub(crate) fn is(&self, exit: Exit) -> bool {
+        self.code == exit as u8
+    }
+
+    /// The same as a failure of another kind, since more is known here than where it occurred.
+    pub(crate) fn turned_into(mut self, kind: ErrorKind, hint: &str) -> Self {
+        (self.code, self.kind) = (kind.exit_code(), kind.code());
+        hint.clone_into(&mut self.hint);
+        self
+    }
+
+    /// Says more about the cause.
+    pub(crate) fn explained(mut self, why: &str) -> Self {
+        self.message = format!("{} ({why})", self.message);
+        self
+    }
+
+    /// The server that it is about.
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.server.as_deref()
     }
 
     /// Says what to do in other words.

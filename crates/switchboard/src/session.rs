@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use switchboard_agent::exposure::{Exposure, FailedServer};
 use switchboard_agent::journal::{Discovery, Journal};
 use switchboard_agent::policy::{Mode, Policy};
-use switchboard_agent::{Agent, Identity, Interrupt, Limits, Selector, ServerName};
+use switchboard_agent::{Agent, ErrorKind, Identity, Interrupt, Limits, Selector, ServerName};
 use switchboard_client::Client;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -27,15 +27,20 @@ use crate::interrupt::{self, unless_interrupted};
 use crate::progress::Bars;
 use crate::screen::Screen;
 use crate::servers::{ServerArgs, ServerSpec, Target};
-use crate::stages::{self, Approvals, Stages};
+use crate::stages::{self, Approvals, Declined, Stages};
 use crate::stdin;
 use crate::time_limit::{self, TimeLimit};
 
 /// How long servers get to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(5);
-/// What to do where a tool wants to ask and was told that nobody can be asked.
-const UNASKED: &str = "if the tool wants to ask the person, run it in a terminal, where the question can be shown and \
-                       answered";
+/// What a tool means that speaks of elicitation where nobody can be asked, and what to do.
+const UNASKED: &str = "the tool wants to ask the person something, and nobody can be asked here";
+const ASK_IN_A_TERMINAL: &str = "run it in a terminal, where the question can be shown and answered";
+/// What to do where a tool failed because the person did not answer it.
+const DECLINED: &str = "the tool's question was not answered: run it again to be asked again";
+/// What to do where a program is gone.
+const PROGRAM: &str =
+    "start the program by hand to see why it ended, or add -v to see all that it writes to stderr";
 /// How long what a child wrote last may take to arrive, once it is gone.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -76,6 +81,10 @@ pub(crate) struct Session {
     time_limit: Option<TimeLimit>,
     /// Whether servers were told that the person can be asked.
     takes_questions: bool,
+    /// Whether the person did not answer what a tool asked.
+    declined: Declined,
+    /// The servers that are programs.
+    programs: Vec<ServerName>,
 }
 
 /// What was opened so far; ended in order also where opening goes wrong half-way.
@@ -109,7 +118,8 @@ impl Session {
         let policy = options.consent.map_or_else(|| Ok(Policy::new(Mode::Fail)), ConsentArgs::policy)?;
         let over_http = specs.iter().filter(|spec| spec.target.is_http()).map(|spec| spec.name.as_str());
         let headers = options.servers.auth.headers(&over_http.collect::<Vec<_>>(), screen)?;
-        let journal = journal(options, screen)?;
+        let declined = Declined::default();
+        let journal = journal(options, screen)?.with_sink(declined.clone());
         headers.secrets().for_each(|secret| journal.mask(secret));
         let run = Run { options, headers: &headers, journal: &journal, screen };
         let mut opened = Opened::default();
@@ -138,7 +148,10 @@ impl Session {
             builder = builder.absent(failed.server.clone());
         }
         let (time_limit, takes_questions) = (options.time_limit, options.take_questions());
-        Ok(Self { agent: builder.build()?, interrupt, opened, time_limit, takes_questions })
+        let programs =
+            specs.into_iter().filter(|spec| !spec.target.is_http()).map(|spec| spec.name).collect();
+        let agent = builder.build()?;
+        Ok(Self { agent, interrupt, opened, time_limit, takes_questions, declined, programs })
     }
 
     /// The agent.
@@ -186,12 +199,20 @@ impl Session {
         Err(failure)
     }
 
-    /// A tool that could not ask the person only says so in its own words in a session.
+    /// What is known here about a failure: what the person was asked, and what the server is.
     fn explain(&self, failure: Failure) -> Failure {
-        if !self.takes_questions && failure.cause().to_lowercase().contains("elicitation") {
-            return failure.hint_for(Exit::Tool, UNASKED);
+        let is_program = || self.programs.iter().any(|name| Some(name.as_str()) == failure.server());
+        // A tool that could not ask the person only says so in its own words in a session.
+        let unasked = || !self.takes_questions && failure.cause().to_lowercase().contains("elicitation");
+        if failure.is(Exit::Tool) && self.declined.is_so() {
+            failure.turned_into(ErrorKind::Denied, DECLINED)
+        } else if failure.is(Exit::Tool) && unasked() {
+            failure.explained(UNASKED).turned_into(ErrorKind::InputNeeded, ASK_IN_A_TERMINAL)
+        } else if failure.is(Exit::Unreachable) && is_program() {
+            failure.hint_for(Exit::Unreachable, PROGRAM)
+        } else {
+            failure
         }
-        failure
     }
 
     /// Ends all connections, children and demo servers in order.

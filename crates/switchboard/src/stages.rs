@@ -3,12 +3,15 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use switchboard_agent::journal::{
     self, Authorization, Entry, Event, Execution, JsonLines, Selection, Sink, WireDirection,
 };
 use switchboard_agent::visible;
+use switchboard_protocol::model::elicitation::ElicitAction;
 
 use crate::failure::Failure;
 use crate::screen::Screen;
@@ -47,6 +50,28 @@ impl Sink for Approvals {
                 for reason in self.denied.drain(..) {
                     self.screen.note(&format!("not called: {reason}"));
                 }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether the person did not answer what was asked of them during the latest call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Declined(Arc<AtomicBool>);
+
+impl Declined {
+    pub(crate) fn is_so(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Sink for Declined {
+    fn write(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::Authorization(Authorization::Granted { .. }) => self.0.store(false, Ordering::Relaxed),
+            Event::Authorization(Authorization::Replied { action, .. }) => {
+                self.0.store(*action != ElicitAction::Accept, Ordering::Relaxed);
             }
             _ => {}
         }

@@ -38,6 +38,10 @@ fn failures_are_kept_apart() {
     check_failure(protocol, "The server refused the call (error -32602): Unknown tool: f");
     let transport = CallFailure::new(FailureKind::Transport, "HTTP 502 from http://h.example");
     check_failure(transport, "The server could not be reached: HTTP 502 from http://h.example");
+    let ended =
+        CallFailure::new(FailureKind::Transport, "the last it wrote was:\n  File \"a.py\"\nOh\u{1b}[2J");
+    let shown = "The server could not be reached: the last it wrote was:\n  File \"a.py\"\nOh\\u{1b}[2J";
+    check_failure(ended, shown);
     let timeout = FailureKind::timeout(Some(std::time::Duration::from_millis(1500)));
     check_failure(
         CallFailure::new(timeout, "").maybe_executed(true),

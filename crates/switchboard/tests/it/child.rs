@@ -6,6 +6,11 @@ use crate::program::run;
 
 /// A server as a shell script: it answers discovery, the list and one call, and talks on stderr.
 fn talking() -> Vec<String> {
+    server("result='{failed}'; echo 'reference 00AB12CD: no disk' >&2")
+}
+
+/// The same with other words of the shell for a call, in which `{failed}` is a result.
+fn server(call: &str) -> Vec<String> {
     let usual = json!({ "resultType": "complete", "ttlMs": 1, "cacheScope": "private" });
     let with = |more: serde_json::Value| {
         let mut result = usual.as_object().unwrap().clone();
@@ -16,6 +21,7 @@ fn talking() -> Vec<String> {
     let tools = with(json!({ "tools": [{"name": "f", "inputSchema": {"type": "object"}}] }));
     let failed = with(json!({ "isError": true, "content": [
         {"type": "text", "text": "internal error, reference 00AB12CD"}] }));
+    let call = call.replace("{failed}", &failed);
     let script = format!(
         r#"printf 'hello \033[2J\n' >&2
         while read -r line; do
@@ -23,7 +29,7 @@ fn talking() -> Vec<String> {
             case $line in
                 *'"server/discover"'*) result='{discovered}';;
                 *'"tools/list"'*) result='{tools}';;
-                *'"tools/call"'*) result='{failed}'; echo 'reference 00AB12CD: no disk' >&2;;
+                *'"tools/call"'*) {call};;
                 *) continue;;
             esac
             printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$result"
@@ -52,6 +58,15 @@ fn what_a_child_writes_to_stderr_is_shown_on_demand() {
     let quiet = args(&[]);
     let ran = run(&quiet.iter().map(String::as_str).collect::<Vec<_>>()).expect(5);
     assert!(!ran.stderr.contains("sh|"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_a_program_wrote_before_it_ended_is_shown_as_lines() {
+    let child = server(r"printf 'Traceback:\n  File one\nOh \033[2J\n' >&2; exit 3");
+    let args = ["tools", "call", "f", "--yes", "--"].into_iter().chain(child.iter().map(String::as_str));
+    let ran = run(&args.collect::<Vec<_>>()).expect(4);
+    let ran = ran.says(&["Traceback:\n  File one\nOh \\u{1b}[2J\n", "hint: start the program by hand"]);
+    assert!(!ran.stderr.contains("\\u{a}") && !ran.stderr.contains("address"), "{}", ran.stderr);
 }
 
 #[test]

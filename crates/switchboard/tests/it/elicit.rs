@@ -6,6 +6,9 @@ use switchboard_testkit::canned;
 use crate::program::{Ran, run};
 use crate::terminal::Terminal;
 
+/// What a tool says that fails where its question is not answered.
+const OR_FAIL: &str = "Without a car I fail";
+
 /// A server with one tool that asks this and then says what it was answered. It refuses a client that cannot ask.
 fn asking(question: Value) -> String {
     let base = canned::serve(move |request| {
@@ -22,7 +25,9 @@ fn asking(question: Value) -> String {
                 "tools": [{"name": "order", "description": "Orders a car", "inputSchema": {"type": "object"}}],
             } }),
             (_, Some(said)) => json!({ "result": {
-                "resultType": "complete", "content": [{"type": "text", "text": said["q"].to_string()}],
+                "resultType": "complete",
+                "isError": question["message"] == OR_FAIL && said["q"]["action"] != "accept",
+                "content": [{"type": "text", "text": said["q"].to_string()}],
             } }),
             (_, None) if able => json!({ "result": {
                 "resultType": "input_required",
@@ -108,6 +113,17 @@ fn a_form_can_be_edited_declined_and_cancelled() {
     }
     let words = [&FILLED_IN[..], &[("[c] cancel: ", "e"), (first, ":cancel")]].concat();
     check(form(), &words, 0).says(&["Once more:"]);
+}
+
+#[test]
+fn a_tool_that_fails_since_its_question_is_declined_is_2() {
+    let mut question = form();
+    question["message"] = json!(OR_FAIL);
+    for typed in [":decline", ":cancel"] {
+        let ran =
+            check(question.clone(), &[(FILLED_IN[0].0, typed)], 2).says(&["run it again to be asked again"]);
+        assert!(!ran.stderr.contains("correct what"), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -69,11 +69,19 @@ fn what_was_not_declared_is_refused_and_told_with_v() {
         (form(), "elicitation"),
     ] {
         let child = asking("2025-11-25", &question);
-        let ran = run(&with_child(&["-v", "tools", "call", "order", "--yes"], &child)).expect(5);
+        let unasked = capability == "elicitation";
+        let args = ["-v", "tools", "call", "order", "--yes"];
+        let ran = run(&with_child(&args, &child)).expect(if unasked { 2 } else { 5 });
         let method = question["method"].as_str().unwrap();
         let asked = format!("asks \"{method}\" with id \"q-1\"");
         let ran = ran.says(&["-32601", capability, &asked, "is refused an answer to id \"q-1\""]);
-        assert_eq!(ran.stderr.contains("in a terminal"), capability == "elicitation", "{}", ran.stderr);
+        for explained in ["wants to ask the person", "in a terminal"] {
+            assert_eq!(ran.stderr.contains(explained), unasked, "{}", ran.stderr);
+        }
+        if unasked {
+            let ran = run(&with_child(&["--json", "run", "Order a car", "--yes"], &child)).expect(2);
+            assert_eq!(ran.error()["kind"], "input_needed");
+        }
     }
 }
 
