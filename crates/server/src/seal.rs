@@ -143,6 +143,6 @@ impl Seal {
     }
 }
 
-fn unix_time() -> Duration {
+pub(crate) fn unix_time() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -46,18 +46,17 @@ use log::{Log, STANDING};
 use route::Route;
 use sse::Peers;
 use table::Table;
+use token::Ids;
 
 use crate::entry::Core;
 use crate::http::{Body, Http};
 use crate::limits::Limits;
-use crate::seal::Seal;
 use crate::server::Server;
 
 /// The legacy era of one HTTP service.
 pub(crate) struct Legacy {
     server: Server,
-    /// Seals session ids.
-    ids: Seal,
+    ids: Ids,
     table: Arc<Table>,
     budget: Arc<Budget>,
     abandoned: Arc<Abandoned>,
@@ -91,7 +90,7 @@ impl Legacy {
         // Numbers of an earlier process are not to be taken for ours.
         let first = getrandom::u64().unwrap_or_default() >> 16;
         Some(Self {
-            ids: server.seal().resized(token::ID_BYTES),
+            ids: Ids::new(server.seal()),
             table: Table::new(sessions.clone()),
             budget: Arc::new(Budget::new(sessions.replay_bytes)),
             abandoned: Arc::new(Abandoned::new(server.limits().concurrent_exchanges)),
@@ -169,7 +168,7 @@ impl Legacy {
             return Err(Box::new(answer::bad(id, "The header Mcp-Session-Id is sent more than once")));
         }
         let caller = Core::caller(&parts.extensions);
-        let opened = session.to_str().ok().and_then(|text| token::open(&self.ids, text, caller));
+        let opened = session.to_str().ok().and_then(|text| self.ids.open(text, caller));
         let live = opened.and_then(|opened| self.table.enter(&self.server, opened));
         let Some(live) = live else { return Err(Box::new(answer::no_session(id))) };
         check_version(&parts.headers, &live).map_err(|why| Box::new(answer::bad(id, why)))?;

@@ -20,7 +20,7 @@ use super::live::Live;
 use super::route::{self, Route};
 use super::stream::Stream;
 use super::work::{Place, Work};
-use super::{Legacy, sse, token};
+use super::{Legacy, sse};
 use crate::entry::Core;
 use crate::http::{Body, answer as modern};
 use crate::legacy::{self, Event, Exchange, Step};
@@ -152,7 +152,7 @@ impl Legacy {
             Err(error) => return answer::error(StatusCode::BAD_REQUEST, Some(&request.id), error),
         };
         let caller = Core::caller(&parts.extensions);
-        match token::seal(&self.ids, &terms, (caller, self.limits().sessions.life)) {
+        match self.ids.seal(&terms, caller, self.limits().sessions.life) {
             Ok(session) => answer::opened(reply, &session),
             Err(reason) => {
                 tracing::error!(%reason, "a session id cannot be made");

@@ -33,7 +33,7 @@ fn enter(table: &Arc<Table>, server: &Server, number: u32) -> Option<Arc<Live>> 
         client_info: Bytes::from_static(b"{}"),
         client_capabilities: Bytes::from_static(b"{}"),
     };
-    table.enter(server, Opened { key, terms })
+    table.enter(server, Opened { key, terms, expires_at: u64::MAX })
 }
 
 /// One request that sets the log level.
