@@ -278,9 +278,10 @@ impl PipeClient {
         self.handle.shared.abort(reason);
     }
 
-    /// Waits until the connection has ended.
-    pub async fn disconnected(&self) -> Disconnected {
-        self.handle.shared.disconnected().await
+    /// Waits until the connection has ended, without keeping it open.
+    pub fn disconnected(&self) -> impl Future<Output = Disconnected> + Send + use<> {
+        let shared = Arc::clone(&self.handle.shared);
+        async move { shared.disconnected().await }
     }
 
     /// Why the connection has ended, if it has.

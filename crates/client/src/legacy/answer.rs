@@ -27,21 +27,25 @@ const REFUSED: ErrorCode = ErrorCode(-1);
 
 type Asking = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
 
-/// Starts the task; it ends with the session, and does not keep it alive.
+/// Starts the task. It does not keep the session alive, which ends it, whatever it is sending.
 pub(super) fn spawn(session: &Arc<Session>) -> AbortHandle {
-    let task =
-        run(Arc::downgrade(session), Arc::clone(&session.ears), session.revision, session.carrier.over());
+    let task = run(
+        Arc::downgrade(&session.carrier),
+        Arc::clone(&session.ears),
+        session.revision,
+        session.carrier.over(),
+    );
     tokio::spawn(task).abort_handle()
 }
 
-async fn run(session: Weak<Session>, ears: Arc<Ears>, revision: Revision, mut over: Over) {
+async fn run(carrier: Weak<Carrier>, ears: Arc<Ears>, revision: Revision, mut over: Over) {
     let mut asking: Option<Asking> = None;
     loop {
         tokio::select! {
             biased;
             () = &mut over => break,
             step = ears.step() => match step {
-                Step::Reply(reply) => send(&session, reply).await,
+                Step::Reply(reply) => send(&carrier, reply).await,
                 Step::Ask(question) => {
                     asking = Some(Box::pin(answer(Arc::clone(&ears), question, revision)));
                 }
@@ -54,7 +58,7 @@ async fn run(session: Weak<Session>, ears: Arc<Ears>, revision: Revision, mut ov
             } } => {
                 asking = None;
                 if ears.asked() {
-                    send(&session, message).await;
+                    send(&carrier, message).await;
                 }
             }
         }
@@ -70,9 +74,9 @@ pub(super) async fn until_open(carrier: &Carrier, ears: &Ears) {
     }
 }
 
-async fn send(session: &Weak<Session>, message: Vec<u8>) {
-    if let Some(session) = session.upgrade() {
-        deliver(&session.carrier, message).await;
+async fn send(carrier: &Weak<Carrier>, message: Vec<u8>) {
+    if let Some(carrier) = carrier.upgrade() {
+        deliver(&carrier, message).await;
     }
 }
 

@@ -47,8 +47,8 @@ impl PipeCarrier {
     }
 
     pub(super) fn over(&self) -> Over {
-        let client = self.connection.client().clone();
-        Box::pin(async move { drop(client.disconnected().await) })
+        let end = self.connection.client().disconnected();
+        Box::pin(async move { drop(end.await) })
     }
 }
 

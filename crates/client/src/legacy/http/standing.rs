@@ -81,6 +81,10 @@ async fn listen(shared: Arc<Shared>, ears: Arc<Ears>) {
             // such a stream, the next request finds out: a server without one may say 404, too.
             Err(error) => {
                 tracing::debug!(%error, "the server has no event stream besides those of its answers");
+                if was_open {
+                    // What is said from now on is not heard.
+                    ears.gap();
+                }
                 return shared.set_listening();
             }
         }

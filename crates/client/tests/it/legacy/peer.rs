@@ -61,6 +61,11 @@ impl Peer {
             self.heard.changed().await.unwrap();
         }
     }
+
+    /// Waits until the client has closed the pipe.
+    pub(crate) async fn left(&mut self) {
+        while self.heard.changed().await.is_ok() {}
+    }
 }
 
 /// A server that plays `script`. Messages to it are held against the published schema of `date`.

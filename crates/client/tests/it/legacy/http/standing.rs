@@ -6,7 +6,7 @@ use serde_json::json;
 use switchboard_client::{Change, Changes, Client, ElicitReply, Limits, SubscriptionFilter};
 use switchboard_testkit::scripted_http::{Live, Reply, ScriptedHttp};
 
-use super::{builder, call, check_done, server, text};
+use super::{NEWEST, bare, builder, call, check_done, handshake, server, text};
 
 async fn connect(server: &ScriptedHttp) -> Client {
     let mut limits = Limits::default();
@@ -93,6 +93,19 @@ async fn a_client_that_is_dropped_leaves_the_stream_and_the_session() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_not_taken_keeps_no_session_that_nobody_uses() {
+    let (stream, live) = Reply::live(": hello\n\n");
+    let server = server([("GET", stream), ("response", Reply::raw("").then_hold())]).await;
+    let client = connect(&server).await;
+    server.heard("GET", 1).await;
+    live.event(&json!({"jsonrpc": "2.0", "id": 7, "method": "ping"}));
+    server.heard("response", 1).await;
+    drop(client);
+    let goodbye = server.heard("DELETE", 1);
+    tokio::time::timeout(Duration::from_secs(30), goodbye).await.expect("the session is still kept");
+}
+
+#[tokio::test]
 async fn a_server_without_such_a_stream_is_asked_once() {
     for reply in [
         Reply::http(405, "", ""),
@@ -154,6 +167,31 @@ async fn a_stream_without_event_ids_leaves_a_gap_when_it_breaks_off() {
     live.end();
     assert_eq!(changes.next().await.unwrap(), Change::Resync);
     assert_eq!(server.asked("GET")[1].header("last-event-id"), None);
+}
+
+#[tokio::test]
+async fn a_stream_that_was_open_and_is_refused_for_good_leaves_one_gap() {
+    for (session, refusal) in [
+        (Some("s-1"), Reply::http(405, "", "")),
+        (Some("s-1"), Reply::http(403, "", "")),
+        (Some("s-1"), Reply::json(200, &json!({}))),
+        // Without a session there is none that could have been forgotten.
+        (None, Reply::http(404, "", "")),
+    ] {
+        let (first, live) = Reply::live("id: g-1\ndata:\n\n");
+        let server = bare([("GET", first), ("GET", refusal)]).await;
+        let server = server.always("initialize", handshake(NEWEST, session));
+        let client = connect(&server).await;
+        let mut changes = listen(&client).await;
+        live.end();
+        assert_eq!(changes.next().await.unwrap(), Change::Resync);
+        assert_eq!(server.asked("GET").len(), 2);
+        // Nothing more is said of it, and the session goes on.
+        assert!(futures_util::FutureExt::now_or_never(changes.next()).is_none());
+        server.then("tools/call", Reply::result(&text("done")));
+        check_done(call(&client).await);
+        assert_eq!(server.asked("initialize").len(), 1);
+    }
 }
 
 #[tokio::test]
