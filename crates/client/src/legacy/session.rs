@@ -16,7 +16,7 @@ use switchboard_protocol::model::discover::DiscoverResult;
 use switchboard_protocol::model::input::{InputRequests, InputRequiredResult};
 use switchboard_protocol::model::notification::LoggingLevel;
 use switchboard_protocol::{Method, RequestId, Revision, frame};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
@@ -34,15 +34,17 @@ const GOODBYE: Duration = Duration::from_secs(10);
 
 /// One session, from its handshake to its end.
 pub(crate) struct Session {
-    pub(super) carrier: Carrier,
+    pub(super) carrier: Arc<Carrier>,
     pub(crate) revision: Revision,
     pub(super) ears: Arc<Ears>,
     pub(super) discovered: Arc<DiscoverResult>,
     idle: Duration,
-    pub(super) watched: Watched,
+    pub(super) watched: Arc<Watched>,
     task: std::sync::OnceLock<AbortHandle>,
     /// Set once the server was waited for, as far as it may be, before the first request that it may ask about.
     listening: OnceCell<()>,
+    /// Goes with the session, and so does what is done for it in the background.
+    life: watch::Sender<()>,
 }
 
 /// An exchange in a session.
@@ -79,14 +81,15 @@ pub(super) async fn handshake(
         }
     };
     let session = Arc::new(Session {
-        carrier,
+        carrier: Arc::new(carrier),
         revision,
         ears,
         discovered: Arc::new(answered.into_discovered()),
         idle: core.idle,
-        watched: Watched::default(),
+        watched: Arc::default(),
         task: std::sync::OnceLock::new(),
         listening: OnceCell::new(),
+        life: watch::Sender::new(()),
     });
     // Set once, here; nobody else has the session yet.
     let _ = session.task.set(answer::spawn(&session));
@@ -262,22 +265,20 @@ impl Session {
 
     /// Nobody listens to these any more, as far as this listener is concerned. The server is told where
     /// somebody can wait for that.
-    pub(super) fn unwatch(self: &Arc<Self>, uris: &[String]) {
+    pub(super) fn unwatch(&self, uris: &[String]) {
         let left = self.watched.leave(uris);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if left.is_empty() || self.is_over() {
             return;
         }
-        let session = Arc::downgrade(self);
+        // The session itself is not held: it ends when nobody else uses it, whatever the server still owes.
+        let (carrier, watched) = (Arc::clone(&self.carrier), Arc::clone(&self.watched));
+        let mut life = self.life.subscribe();
         runtime.spawn(async move {
-            for uri in left {
-                let Some(session) = session.upgrade() else { return };
-                let params = Watch { uri: &uri };
-                let ask = session.ask(name::UNSUBSCRIBE, &params);
-                match timeout(GOODBYE, session.watched.unwatch(&uri, ask)).await {
-                    Ok(None | Some(Ok(_))) => {}
-                    _ => tracing::debug!("the server still watches a resource for nobody"),
-                }
+            tokio::select! {
+                biased;
+                _ = life.changed() => {}
+                () = unwatch(&carrier, &watched, &left) => {}
             }
         });
     }
@@ -309,6 +310,17 @@ impl Drop for Session {
 #[derive(Serialize)]
 struct Watch<'a> {
     uri: &'a str,
+}
+
+async fn unwatch(carrier: &Carrier, watched: &Watched, uris: &[String]) {
+    for uri in uris {
+        let params = Watch { uri };
+        let ask = ask(carrier, (name::UNSUBSCRIBE, &params), false);
+        match timeout(GOODBYE, watched.unwatch(uri, ask)).await {
+            Ok(None | Some(Ok(_))) => {}
+            _ => tracing::debug!("the server still watches a resource for nobody"),
+        }
+    }
 }
 
 /// The capability that a method needs and the server did not declare.
@@ -353,7 +365,7 @@ impl Exchange {
 
     fn modern(&self, result: Box<RawValue>) -> Result<Said, Error> {
         let Some(method) = self.method else { return Ok(Said::Result(result)) };
-        upgrade::result(method, result, self.session.revision)
+        upgrade::result(method, result)
             .map(Said::Result)
             .map_err(|error| Error::server_fault(error.to_string()))
     }

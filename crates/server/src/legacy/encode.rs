@@ -39,7 +39,7 @@ pub(super) fn reply(server: &Server, to: To<'_>, reply: Reply) -> Vec<u8> {
         ReplyBody::CallTool(said) => write(&mut out, id, &legacy::call_tool(&said, revision)),
         ReplyBody::ReadResource(said) => write(&mut out, id, &legacy::read_resource(&said, revision)),
         ReplyBody::GetPrompt(said) => write(&mut out, id, &legacy::get_prompt(&said, revision)),
-        ReplyBody::Complete(said) => write(&mut out, id, &legacy::complete(&said, revision)),
+        ReplyBody::Complete(said) => write(&mut out, id, &legacy::complete(&said)),
         ReplyBody::Prepared(list) => match server.legacy().lists.convert(method, &list, revision) {
             Ok(converted) => {
                 frame::encode_raw_result(&mut out, id, &converted);

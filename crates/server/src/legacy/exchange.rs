@@ -219,12 +219,11 @@ impl Exchange {
 
     /// Takes answers in; ready when the phase has changed.
     fn poll_answers(&mut self, answered: Vec<Answered>, cx: &mut Context<'_>) -> Poll<()> {
-        let revision = self.session.terms().revision;
         let Phase::Asking(asking) = &mut self.phase else { return Poll::Ready(()) };
         for Answered { key, outcome } in answered {
             let Some(Question { request, .. }) = asking.open.remove(&key) else { continue };
             let read = match outcome {
-                Ok(result) => question::read_answer(&request, &result, revision)
+                Ok(result) => question::read_answer(&request, &result)
                     .map_err(|problem| format!("the client's answer to a question does not fit: {problem}")),
                 Err(error) => Err(format!("the client answered a question with an error: {}", said(&error))),
             };

@@ -98,18 +98,14 @@ struct UrlParams<'a> {
     message: &'a str,
 }
 
-/// What a client answered in this revision, as the modern answer to the same question.
+/// What a client answered, as the modern answer to the same question.
 ///
 /// Clients are known to say `reject` for `decline` and to fill what was left empty with `null`; both are
 /// understood. What the answer depends on must be there.
 ///
 /// # Errors
 /// What is wrong with the answer.
-pub fn read_answer(
-    request: &InputRequest,
-    result: &RawValue,
-    _revision: Revision,
-) -> Result<Box<RawValue>, String> {
+pub fn read_answer(request: &InputRequest, result: &RawValue) -> Result<Box<RawValue>, String> {
     match request {
         InputRequest::Elicit(asked) => {
             let given: Elicited = read(ELICIT, result)?;

@@ -117,9 +117,9 @@ pub fn get_prompt(result: &GetPromptResult, revision: Revision) -> impl Serializ
     }
 }
 
-/// Suggestions. Every revision has the same; the parameter is for symmetry.
+/// Suggestions. Every revision has the same.
 #[must_use]
-pub fn complete(result: &CompleteResult, _: Revision) -> impl Serialize + '_ {
+pub fn complete(result: &CompleteResult) -> impl Serialize + '_ {
     #[derive(Serialize)]
     struct View<'a> {
         completion: &'a Completion,

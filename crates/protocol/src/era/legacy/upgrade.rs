@@ -8,7 +8,6 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::members::{Members, is_object};
-use crate::era::Revision;
 use crate::error::{ErrorCode, ProtocolError};
 use crate::method::Method;
 use crate::model::content::ContentBlock;
@@ -19,6 +18,9 @@ use crate::model::result::ResultError;
 /// The most addresses that one refusal can name.
 pub const MAX_REQUIRED_URLS: usize = 64;
 
+/// The longest name of an address, in bytes: it is kept while a person is there.
+pub const MAX_ELICITATION_ID: usize = 1024;
+
 /// The person must visit addresses before the request can be served, in the revisions that say so with an
 /// error [spec: client/elicitation, URL Elicitation Required Error].
 pub const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
@@ -27,7 +29,7 @@ pub const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
 ///
 /// # Errors
 /// When the result is no object.
-pub fn result(method: Method, raw: Box<RawValue>, _revision: Revision) -> Result<Box<RawValue>, ResultError> {
+pub fn result(method: Method, raw: Box<RawValue>) -> Result<Box<RawValue>, ResultError> {
     if !is_object(&raw) {
         return Err(ResultError::invalid("The result is no object"));
     }
@@ -88,8 +90,8 @@ fn content_of(peek: &Peek<'_>) -> Option<Box<RawValue>> {
 }
 
 /// The addresses that a refusal sends the person to, by the names that the server gave them; `None` if it is
-/// another error or names no address. What is malformed is passed over, and so is what comes after
-/// [`MAX_REQUIRED_URLS`].
+/// another error or names no address. What is malformed is passed over, and so are a name
+/// beyond [`MAX_ELICITATION_ID`] and what comes after [`MAX_REQUIRED_URLS`].
 #[must_use]
 pub fn required_urls(error: &ProtocolError) -> Option<InputRequests> {
     #[derive(Deserialize)]
@@ -140,6 +142,7 @@ fn required_url(raw: &RawValue) -> Option<(String, ElicitUrl)> {
     }
     let object = Some(raw).filter(|raw| is_object(raw))?;
     let Wire { mode, elicitation_id, url, message } = serde_json::from_str(object.get()).ok()?;
-    let well_formed = mode == "url" && !elicitation_id.is_empty() && !url.is_empty();
+    let named = (1..=MAX_ELICITATION_ID).contains(&elicitation_id.len());
+    let well_formed = mode == "url" && named && !url.is_empty();
     well_formed.then_some((elicitation_id, ElicitUrl { message, url }))
 }

@@ -19,7 +19,7 @@ pub(super) fn downgrade(method: &str, modern: &Value, date: &str) -> Value {
         "tools/call" => serde_json::to_value(call_tool(&read(modern), revision)),
         "resources/read" => serde_json::to_value(read_resource(&read(modern), revision)),
         "prompts/get" => serde_json::to_value(get_prompt(&read(modern), revision)),
-        "completion/complete" => serde_json::to_value(complete(&read(modern), revision)),
+        "completion/complete" => serde_json::to_value(complete(&read(modern))),
         other => panic!("{other}"),
     };
     let written = written.unwrap();

@@ -98,7 +98,7 @@ fn an_answer_with_something_wrong_is_refused_or_still_valid() {
         let request: InputRequest = serde_json::from_value(question.clone()).unwrap();
         let method = question["method"].as_str().unwrap();
         for given in spoilt(&valid).into_iter().chain([valid]) {
-            if let Ok(heard) = read_answer(&request, &raw(&given), revision("2025-11-25")) {
+            if let Ok(heard) = read_answer(&request, &raw(&given)) {
                 wire::check("InputResponse", &value(&heard));
             }
             for date in DATES {
@@ -116,7 +116,7 @@ fn a_result_or_refusal_with_something_wrong_is_read_without_harm() {
     let whole = json!({"resultType": "input_required", "content": [{"type": "text", "text": "x"}],
                        "structuredContent": {}, "toolResult": {}, "isError": false});
     for given in spoilt(&whole) {
-        if let Ok(read) = result(Method::CallTool, raw(&given), revision("2024-11-05")) {
+        if let Ok(read) = result(Method::CallTool, raw(&given)) {
             let read = value(&read);
             assert!(matches!(read["resultType"], Value::Null), "{given}");
             assert!(read.get("structuredContent").is_none_or(|value| !value.is_null()), "{given}");

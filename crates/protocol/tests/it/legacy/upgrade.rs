@@ -2,11 +2,11 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use switchboard_protocol::era::legacy::upgrade::{MAX_REQUIRED_URLS, required_urls, result};
+use switchboard_protocol::era::legacy::upgrade::{
+    MAX_ELICITATION_ID, MAX_REQUIRED_URLS, required_urls, result,
+};
 use switchboard_protocol::error::ProtocolError;
 use switchboard_protocol::method::{Answer, Method, decode_result, spec};
-
-use super::question::{DATES, revision};
 
 fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
@@ -14,10 +14,8 @@ fn raw(text: &str) -> Box<RawValue> {
 
 #[track_caller]
 fn check(method: Method, text: &str, expected: &str) {
-    for date in DATES {
-        let read = result(method, raw(text), revision(date)).unwrap();
-        assert_eq!(read.get(), expected, "{date}: {text}");
-    }
+    let read = result(method, raw(text)).unwrap();
+    assert_eq!(read.get(), expected, "{text}");
 }
 
 #[test]
@@ -72,7 +70,7 @@ fn what_it_would_misunderstand_is_put_right() {
         check(method, text, expected);
         // It is then what it looks like.
         if method == Method::CallTool {
-            let read = result(method, raw(text), revision("2025-11-25")).unwrap();
+            let read = result(method, raw(text)).unwrap();
             assert!(matches!(decode_result::<spec::CallTool>(&read), Ok(Answer::Complete(_))), "{text}");
         }
     }
@@ -81,7 +79,7 @@ fn what_it_would_misunderstand_is_put_right() {
 #[test]
 fn what_is_malformed_stays_malformed() {
     for text in ["null", "[]", "7", "\"{}\""] {
-        assert!(result(Method::ListTools, raw(text), revision("2024-11-05")).is_err(), "{text}");
+        assert!(result(Method::ListTools, raw(text)).is_err(), "{text}");
     }
     for text in [
         "{}",
@@ -91,7 +89,7 @@ fn what_is_malformed_stays_malformed() {
         r#"{"structuredContent":null}"#,
         r#"{"resultType":"input_required","inputRequests":{}}"#,
     ] {
-        let read = result(Method::CallTool, raw(text), revision("2025-06-18")).unwrap();
+        let read = result(Method::CallTool, raw(text)).unwrap();
         assert!(decode_result::<spec::CallTool>(&read).is_err(), "{text}");
     }
 }
@@ -151,4 +149,12 @@ fn a_refusal_names_no_more_addresses_than_a_person_can_be_asked_for() {
     let found = required_urls(&refusal(-32042, &json!({"elicitations": many}))).unwrap();
     assert_eq!(found.len(), MAX_REQUIRED_URLS);
     assert_eq!(found.last_key_value().unwrap().0, "0063");
+}
+
+#[test]
+fn a_refusal_names_no_address_at_length() {
+    let (longest, longer) = ("a".repeat(MAX_ELICITATION_ID), "b".repeat(MAX_ELICITATION_ID + 1));
+    let given = json!({"elicitations": [address(&longer), address(&longest)]});
+    addresses(&refusal(-32042, &given), Some(&[&longest]));
+    addresses(&refusal(-32042, &json!({"elicitations": [address(&longer)]})), None);
 }
