@@ -2,8 +2,11 @@
 //!
 //! The choices come from the libraries; this build may know fewer of them.
 
+use std::time::Duration;
+
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use switchboard_agent::ServerName;
 use switchboard_client::{Era, Revision};
 
 /// What to do about a server that needs a session, where none is opened.
@@ -13,6 +16,9 @@ pub(crate) const NO_SESSION: &str = "leave --era out, or give --era auto, so tha
 pub(crate) const NO_SESSION: &str = "this build of switchboard opens no sessions, so it only reaches servers of a modern \
                                      revision: build it with the feature legacy, which is on by default, or use a \
                                      newer version of the server";
+
+/// How long it may take to find out how a server is spoken to, before a word is said about it.
+const UNNOTICED: Duration = Duration::from_secs(1);
 
 /// The option of every command that connects.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -26,6 +32,18 @@ impl EraArgs {
     /// These options and those of a subcommand, which win.
     pub(crate) fn and(self, inner: Self) -> Self {
         Self { era: inner.era.or(self.era) }
+    }
+
+    /// What to say about a program that opened a session late, as it was asked for a modern revision first; nothing
+    /// if that was chosen, or went fast.
+    pub(crate) fn detour(self, server: &ServerName, took: Duration) -> Option<String> {
+        (self.era() == Era::Auto && took > UNNOTICED).then(|| {
+            format!(
+                "{server} was asked for a modern revision first, and had opened a session after {:.1} s; `--era legacy` \
+                 asks for one at once",
+                took.as_secs_f64()
+            )
+        })
     }
 
     /// What was chosen.

@@ -1,6 +1,6 @@
 //! `switchboard inspect`: one raw request to a server, and its raw result.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::value::RawValue;
@@ -8,6 +8,7 @@ use switchboard_agent::{Identity, visible};
 use switchboard_client::{Direction, WireMessage};
 
 use crate::auth::AuthArgs;
+use crate::cli::at_least_one;
 use crate::connect;
 use crate::era::EraArgs;
 use crate::failure::Failure;
@@ -15,6 +16,7 @@ use crate::interrupt::unless_interrupted;
 use crate::output;
 use crate::screen::Screen;
 use crate::servers::Target;
+use crate::time_limit;
 
 /// Send one request to a server and show its result as it came
 ///
@@ -38,6 +40,10 @@ pub(crate) struct InspectArgs {
     #[arg(long)]
     wire: bool,
 
+    /// How long the server may be silent before the request ends with exit code 6; 60 if absent
+    #[arg(long, value_name = "SECONDS", value_parser = at_least_one)]
+    timeout: Option<u32>,
+
     #[command(flatten)]
     era: EraArgs,
 
@@ -52,6 +58,9 @@ pub(crate) async fn command(args: InspectArgs, json: bool, screen: &Screen) -> R
     let mut builder = connect::builder(args.era);
     if args.wire {
         builder = builder.on_wire(wire(screen.clone()));
+    }
+    if let Some(seconds) = args.timeout {
+        builder = builder.timeout(Duration::from_secs(seconds.into()));
     }
     let name = target.name();
     let headers = args
@@ -88,7 +97,7 @@ fn shown(error: &switchboard_client::Error, wire: bool, screen: &Screen) -> Fail
     }
     let otherwise =
         if wire { "the lines above are all that was said" } else { "see what was said with --wire" };
-    connect::failure(error, otherwise)
+    connect::failure(error, otherwise).map_hint(|hint| time_limit::in_options(&hint))
 }
 
 /// Shows each message as it goes over the wire.

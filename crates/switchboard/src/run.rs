@@ -23,7 +23,7 @@ use crate::screen::Screen;
 use crate::servers::ServerArgs;
 use crate::session::{Options, Session};
 use crate::stdin;
-use crate::time_limit::TimeLimit;
+use crate::time_limit::{self, TimeLimit};
 use crate::tools::FailedEntry;
 
 /// Ask a question; tools answer it
@@ -62,7 +62,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = Limits::default().calls)]
     max_calls: u32,
 
-    /// End the run after this time with exit code 6, whatever it waits for; no limit if absent
+    /// End the run after this time with exit code 6, whatever it waits for. Without it there is no limit, but a
+    /// request to a server ends after 60 s of silence
     #[arg(long, value_name = "SECONDS", value_parser = at_least_one)]
     timeout: Option<u32>,
 
@@ -162,7 +163,9 @@ pub(crate) async fn command(
 
 /// The library does not know the options.
 fn in_options(hint: &str) -> String {
-    hint.replace("the limit of steps", "--max-steps").replace("the limit of calls", "--max-calls")
+    time_limit::in_options(hint)
+        .replace("the limit of steps", "--max-steps")
+        .replace("the limit of calls", "--max-calls")
 }
 
 /// One line for each server of which not all tools can be used.

@@ -271,7 +271,7 @@ impl Opened {
                     let since = Instant::now();
                     journal.record(Discovery::Connecting { server: spec.name.clone() });
                     let connected = run.connect(spec, lines).await;
-                    run.connected(&spec.name, &connected, since.elapsed());
+                    run.connected(spec, &connected, since.elapsed());
                     (spec.name.clone(), connected)
                 }
             })
@@ -318,12 +318,19 @@ impl Opened {
 
 impl Run<'_> {
     /// What became of a connection, for whoever watches, at the moment when it is known.
-    fn connected(&self, server: &ServerName, connected: &Result<Client, Failure>, took: Duration) {
+    fn connected(&self, spec: &ServerSpec, connected: &Result<Client, Failure>, took: Duration) {
+        let Self { options, screen, .. } = self;
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let server = server.clone();
+        let server = spec.name.clone();
         self.journal.record(match connected {
             Ok(client) => {
                 let Identity { revision, session, .. } = Identity::of(client);
+                if session
+                    && !spec.target.is_http()
+                    && let Some(note) = options.servers.era.detour(&server, took)
+                {
+                    screen.note(&note);
+                }
                 Discovery::Opened { server, revision, session, took_ms }
             }
             Err(failure) => Discovery::Failed { server, error: failure.cause().to_owned(), took_ms },
@@ -338,6 +345,9 @@ impl Run<'_> {
         let Self { options, headers, journal, screen } = self;
         let name = spec.name.as_str();
         let mut builder = connect::builder(options.servers.era).server_name(name);
+        if let Some(limit) = options.time_limit {
+            builder = builder.timeout(limit.after()).max_total(limit.after());
+        }
         if options.verbose || options.trace.is_some() {
             builder = builder.on_wire(journal.tap(spec.name.clone()));
         }

@@ -1,5 +1,6 @@
 //! Views of the journal: approvals, the nine stages as they happen (`-v`), and a file (`--trace`).
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
@@ -8,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use switchboard_agent::journal::{
-    self, Authorization, Entry, Event, Execution, JsonLines, Selection, Sink, WireDirection,
+    self, Authorization, Discovery, Entry, Event, Execution, JsonLines, Selection, Sink, WireDirection,
 };
-use switchboard_agent::visible;
+use switchboard_agent::{Identity, ServerName, visible};
 use switchboard_protocol::model::elicitation::ElicitAction;
 
 use crate::failure::Failure;
@@ -22,20 +23,28 @@ pub(crate) struct Approvals {
     screen: Screen,
     /// Calls that were not made. If the run ends because of one, the error says so; it is not said twice.
     denied: Vec<String>,
+    /// How each server is spoken to.
+    spoken: HashMap<ServerName, String>,
 }
 
 impl Approvals {
     pub(crate) fn new(screen: Screen) -> Self {
-        Self { screen, denied: Vec::new() }
+        Self { screen, denied: Vec::new(), spoken: HashMap::new() }
     }
 }
 
 impl Sink for Approvals {
     fn write(&mut self, entry: &Entry) {
         match &entry.event {
+            Event::Discovery(Discovery::Opened { server, revision, session, .. }) => {
+                let identity =
+                    Identity { implementation: None, revision: revision.clone(), session: *session };
+                self.spoken.insert(server.clone(), identity.to_string());
+            }
             Event::Authorization(Authorization::Granted { server, tool, by, .. }) => {
+                let spoken = self.spoken.get(server).map(|spoken| format!(" ({spoken})")).unwrap_or_default();
                 self.screen.note(&format!(
-                    "calling {server}/{}, allowed by {}",
+                    "calling {server}/{}{spoken}, allowed by {}",
                     visible::line(tool),
                     visible::line(by)
                 ));

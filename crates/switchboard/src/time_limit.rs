@@ -18,6 +18,16 @@ impl TimeLimit {
     pub(crate) fn new(after: Duration) -> Self {
         Self { at: Instant::now() + after, after }
     }
+
+    /// How long the whole may take, and so any part of it.
+    pub(crate) fn after(self) -> Duration {
+        self.after
+    }
+}
+
+/// The libraries' hints, which know no options.
+pub(crate) fn in_options(hint: &str) -> String {
+    hint.replace("allow more time", "allow more time with --timeout")
 }
 
 /// Waits until the limit is reached, for ever if there is none.

@@ -2,6 +2,7 @@
 //! other.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -11,6 +12,7 @@ use switchboard_agent::exposure::{ExposedTool, Exposure, FailedServer, LeftOut};
 use switchboard_agent::{Identity, Limits, Router, ServerName, render, visible};
 use switchboard_protocol::model::tool::{CallToolResult, Tool};
 
+use crate::cli::at_least_one;
 use crate::consent::ConsentArgs;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -18,6 +20,7 @@ use crate::screen::Screen;
 use crate::servers::ServerArgs;
 use crate::session::{Options, Session};
 use crate::stdin;
+use crate::time_limit::{self, TimeLimit};
 
 /// The most characters of a description in a list.
 const SUMMARY_CHARS: usize = 80;
@@ -27,6 +30,9 @@ const NAME_COLUMN: usize = 60;
 
 /// How like a name must be to one that exists to be offered for it, from 0 to 1.
 const ALIKE: f64 = 0.75;
+
+/// Why a tool may be missing where the person cannot be asked.
+const MORE_ON_A_TERMINAL: &str = " (some servers show more tools on a terminal, where they can ask you)";
 
 /// List tools, show one, or call one
 #[derive(Args, Debug)]
@@ -66,6 +72,11 @@ enum Action {
 
         #[command(flatten)]
         consent: ConsentArgs,
+
+        /// End with exit code 6 after this time, whatever is waited for. Without it there is no limit, but a request
+        /// to the server ends after 60 s of silence
+        #[arg(long, value_name = "SECONDS", value_parser = at_least_one)]
+        timeout: Option<u32>,
 
         #[command(flatten)]
         servers: ServerArgs,
@@ -156,8 +167,9 @@ pub(crate) async fn command(
         None => view.list(outer).await,
         Some(Action::List { servers }) => view.list(outer.and(servers)).await,
         Some(Action::Show { name, servers }) => view.show(&name, outer.and(servers)).await,
-        Some(Action::Call { name, arguments, consent, servers }) => {
-            view.call((&name, &arguments), &consent, outer.and(servers)).await
+        Some(Action::Call { name, arguments, consent, timeout, servers }) => {
+            let time_limit = timeout.map(|seconds| TimeLimit::new(Duration::from_secs(seconds.into())));
+            view.call((&name, &arguments), (&consent, time_limit), outer.and(servers)).await
         }
     }
 }
@@ -203,7 +215,7 @@ impl View<'_> {
 
     /// The tools of all servers, without keeping the connections.
     async fn exposure(&self, servers: ServerArgs) -> Result<(Arc<Exposure>, Vec<FailedEntry>), Failure> {
-        let session = self.open(&servers, None).await?;
+        let session = self.open(&servers, None, None).await?;
         let exposure = session.run(session.tools(self.screen)).await;
         let listed = exposure.map(|exposure| {
             let failed = session.failed(&exposure).map(FailedEntry::from).collect();
@@ -216,11 +228,11 @@ impl View<'_> {
     async fn call(
         &self,
         (name, arguments): (&str, &str),
-        consent: &ConsentArgs,
+        (consent, time_limit): (&ConsentArgs, Option<TimeLimit>),
         servers: ServerArgs,
     ) -> Result<(), Failure> {
         let arguments = stdin::text(arguments, "the arguments").await?;
-        let session = self.open(&servers, Some(consent)).await?;
+        let session = self.open(&servers, Some(consent), time_limit).await?;
         let called = self.called(&session, name, &arguments).await;
         session.close().await;
         let result = called?;
@@ -238,7 +250,7 @@ impl View<'_> {
         let arguments = object(arguments, tool)?;
         let called = session.run(session.agent().call(tool.server(), &tool.tool().name, arguments)).await;
         called.map_err(|failure| {
-            failure.hint_for(
+            failure.map_hint(|hint| time_limit::in_options(&hint)).hint_for(
                 Exit::Usage,
                 &format!(
                     "see its arguments with: switchboard tools show {} (and the same server)",
@@ -248,10 +260,14 @@ impl View<'_> {
         })
     }
 
-    async fn open(&self, servers: &ServerArgs, consent: Option<&ConsentArgs>) -> Result<Session, Failure> {
+    async fn open(
+        &self,
+        servers: &ServerArgs,
+        consent: Option<&ConsentArgs>,
+        time_limit: Option<TimeLimit>,
+    ) -> Result<Session, Failure> {
         let limits = Limits::default();
-        let options =
-            Options { servers, consent, limits, trace: None, verbose: self.verbose, time_limit: None };
+        let options = Options { servers, consent, limits, trace: None, verbose: self.verbose, time_limit };
         Session::open(Router::new(), &options, self.screen).await
     }
 }
@@ -320,7 +336,7 @@ fn find<'a>(exposure: &'a Exposure, name: &str) -> Result<&'a ExposedTool, Failu
             match nearest(exposure, name) {
                 Some(nearest) => format!("did you mean {nearest}? See all with: switchboard tools list"),
                 None => "see what there is with: switchboard tools list".to_owned(),
-            },
+            } + if stdin::can_ask() { "" } else { MORE_ON_A_TERMINAL },
         )),
         several => {
             let names: Vec<String> = several.iter().map(|tool| argument(tool)).collect();

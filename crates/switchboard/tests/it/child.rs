@@ -70,6 +70,17 @@ fn what_a_program_wrote_before_it_ended_is_shown_as_lines() {
 }
 
 #[test]
+fn a_call_that_takes_too_long_is_6_and_says_which_option_helps() {
+    let child = server("continue");
+    let args = ["tools", "call", "f", "--yes", "--timeout", "1", "--"].into_iter();
+    let args: Vec<&str> = args.chain(child.iter().map(String::as_str)).collect();
+    run(&args).expect(6).says(&["1 s", "hint: allow more with --timeout"]);
+    let command = shlex::try_join(child.iter().map(String::as_str)).unwrap();
+    let ran = run(&["inspect", &command, "tools/call", "--timeout", "1"]).expect(6);
+    ran.says(&["timed out after 1 s", "hint: allow more time with --timeout"]);
+}
+
+#[test]
 fn a_null_for_an_optional_argument_is_not_sent() {
     let arguments = r#"{"expression": "1 + 1", "angle": null}"#;
     let args = ["-v", "tools", "call", "calculator_arithmetic", arguments, "--demo", "--yes"];

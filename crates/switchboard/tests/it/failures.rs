@@ -40,7 +40,7 @@ fn usage_and_configuration_are_1() {
     check(&["run", "--demo", "--trace", "/nonexistent/folder/trace", "q"], 1, &["/nonexistent/folder/trace"]);
     check(&["run", "--demo", "--base-url", "nonsense", "q"], 1, &["base URL"]);
     check(&["run", "--demo", "--allow", "nobody/nothing", "q"], 1, &["nobody/nothing", "matches no tool"]);
-    check(&["tools", "show", "nothing", "--demo"], 1, &["nothing", "tools list"]);
+    check(&["tools", "show", "nothing", "--demo"], 1, &["nothing", "tools list", "on a terminal"]);
     check(&["tools", "show", "get_climat", "--demo"], 1, &["did you mean station/get_climate?"]);
     check(&["tools", "call", "calculator/calculate", "--demo"], 1, &["calculator/calculator_arithmetic?"]);
     check(&["tools", "call", "get_climate", "{", "--demo"], 1, &["JSON", "'{}'"]);

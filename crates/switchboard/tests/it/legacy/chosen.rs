@@ -50,6 +50,22 @@ fn a_server_of_both_eras_is_spoken_to_as_chosen() {
     }
 }
 
+#[test]
+fn a_server_that_is_silent_first_is_told_how_to_spare_that() {
+    let mut child = asking(Revision::NEWEST_LEGACY.date(), &"".into());
+    let fast = child.clone();
+    child[2] =
+        child[2].replace(r#"*'"server/discover"'*)"#, r#"*'"server/discover"'*) continue;; *'"unused"'*)"#);
+    for (options, child, is_told) in [
+        (&["tools", "list"][..], &child, true),
+        (&["tools", "list", "--era", "legacy"], &child, false),
+        (&["tools", "list"], &fast, false),
+    ] {
+        let ran = run(&with_child(options, child)).expect(0);
+        assert_eq!(ran.stderr.contains("`--era legacy`"), is_told, "{}", ran.stderr);
+    }
+}
+
 /// The failure of a command against this server: no revision in common.
 fn refused(options: &[&str], child: &[String], parts: &[&str]) -> Ran {
     let ran = run(&with_child(&[&["--json", "tools", "list"], options].concat(), child)).expect(4);

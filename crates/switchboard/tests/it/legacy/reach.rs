@@ -24,8 +24,9 @@ fn check(revision: Revision, server: &[&str]) {
     let shown = with(&["tools", "show", "calculator_arithmetic"]).expect(0).stdout;
     assert!(shown.contains(&session), "{shown}");
 
-    let called = with(&["tools", "call", "calculator_arithmetic", ARGUMENTS, "--yes"]).expect(0);
+    let called = told(with(&["tools", "call", "calculator_arithmetic", ARGUMENTS, "--yes"]));
     assert!(called.stdout.contains("14"), "{}", called.stdout);
+    told(with(&["run", "--yes", "What is 2 + 3 * 4?"])).says(&["calling "]);
     let asked = told(with(&["run", "-v", "--yes", "What is 2 + 3 * 4?"])).says(&["connecting to"]);
     assert!(asked.stdout.contains("14"), "{}", asked.stdout);
 }
