@@ -25,7 +25,9 @@ pub struct Limits {
     /// message or progress text is replaced by a note that says so. Default 64 KiB.
     pub event_bytes: usize,
     /// Exchanges that run at the same time: on one pipe, and over the whole HTTP service. Of the latter, a
-    /// quarter may run for clients of sessions that have left and may come back. Default 1 024.
+    /// quarter may run in one session, and a quarter for clients of sessions that have left and may come
+    /// back; a quarter more is there for messages of sessions that are read while all are taken. Default
+    /// 1 024.
     pub concurrent_exchanges: usize,
     /// Connections that the HTTP listener keeps open at the same time. Default 4 096.
     pub connections: usize,

@@ -64,9 +64,14 @@ pub(super) fn no_body(error: CollectError, limit: usize) -> Response<Body> {
 #[cold]
 pub(crate) fn busy(what: &str) -> Response<Body> {
     let error = ProtocolError::internal(format!("The server is busy: too many {what}; try again later"));
-    let mut response = refusal(&Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error));
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    response
+    retried(refusal(&Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error)))
+}
+
+/// A refusal, with when to try again.
+#[cold]
+pub(crate) fn retried(mut refusal: Response<Body>) -> Response<Body> {
+    refusal.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    refusal
 }
 
 /// A notification was taken.

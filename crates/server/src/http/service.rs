@@ -24,6 +24,8 @@ use super::stream::EventStream;
 use super::{Http, answer};
 use crate::call::{self, Call};
 use crate::exchange::{Dispatch, Exchange, ExchangeEvent, ListenRequest};
+#[cfg(feature = "legacy")]
+use crate::legacy::http::{Places, Received};
 use crate::listen::{ListenStream, Slot, Slots};
 use crate::server::Server;
 
@@ -156,7 +158,12 @@ where
         }
         return answer::no_body(CollectError::TooLarge, limits.body_bytes);
     }
-    let Some(slot) = inner.exchanges.take() else { return answer::busy("requests at the same time") };
+    let Some(slot) = inner.exchanges.take() else {
+        #[cfg(feature = "legacy")]
+        return Box::pin(inner.beside(parts, body, is_legacy)).await;
+        #[cfg(not(feature = "legacy"))]
+        return full();
+    };
     let body = match collect(body, limits.body_bytes, limits.read_timeout).await {
         Ok(body) => body,
         Err(error) => return answer::no_body(error, limits.body_bytes),
@@ -235,11 +242,33 @@ impl Inner {
 
     #[cfg(feature = "legacy")]
     async fn legacy(&self, parts: Parts, body: &Bytes, slot: Slot) -> Response<Body> {
-        let received = crate::legacy::http::Received { parts, body, slot, slots: &self.exchanges };
+        let places = Places { own: Some(slot), all: &self.exchanges };
+        let received = Received { parts, body, places };
         match &self.legacy {
             Some(legacy) => Box::pin(legacy.post(received, self.path.as_deref())).await,
             None => answer::accepted(),
         }
+    }
+
+    /// Where every place is taken, what may free one is read nevertheless: answers and cancellations of
+    /// sessions. What wants to run gets a place that has become free meanwhile, or none.
+    #[cfg(feature = "legacy")]
+    #[cold]
+    async fn beside<B: http_body::Body>(&self, parts: Parts, body: B, is_legacy: bool) -> Response<Body> {
+        let Some(legacy) = &self.legacy else { return full() };
+        let Some(_place) = legacy.beside(&parts, self.path.as_deref()) else { return full() };
+        let limits = self.server.limits();
+        let body = match collect(body, limits.body_bytes, limits.read_timeout).await {
+            Ok(body) => body,
+            Err(error) => return answer::no_body(error, limits.body_bytes),
+        };
+        let is_claimed = || Claim::read(&parts.headers).is_some();
+        if !is_legacy && (is_claimed() || !legacy.takes(&parts, &body)) {
+            return full();
+        }
+        let places = Places { own: None, all: &self.exchanges };
+        let received = Received { parts, body: &body, places };
+        legacy.post(received, self.path.as_deref()).await
     }
 
     /// Runs a handler to its end, or up to the moment when its answer becomes an event stream.
@@ -273,6 +302,11 @@ impl Inner {
         let stream = ListenStream::open(request, &**self.server.bus(), end);
         answer::events(EventStream::listen(stream, (slot, self.server.limits().keep_alive)))
     }
+}
+
+#[cold]
+fn full() -> Response<Body> {
+    answer::busy("requests at the same time")
 }
 
 /// Whether a path is the endpoint: with a slash behind it and without, since a redirect from one to the other

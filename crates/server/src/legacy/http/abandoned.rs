@@ -6,8 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Of so many places one may be held for a client that has left.
-const SHARE: usize = 4;
+use super::places::share;
 
 /// The places that are held for clients that have left.
 pub(super) struct Abandoned {
@@ -33,7 +32,7 @@ struct Held {
 impl Abandoned {
     /// Of so many places that everybody shares.
     pub(super) fn new(places: usize) -> Self {
-        Self { most: (places / SHARE).max(1), inner: Mutex::default() }
+        Self { most: share(places), inner: Mutex::default() }
     }
 
     // Nothing panics while it holds the lock, so a poisoned one is sound.

@@ -8,7 +8,7 @@ use switchboard_protocol::http::legacy::{LAST_EVENT_ID, accepts_events};
 use super::answer::{self, Answered};
 use super::log::EventId;
 use super::stream::{Closing, Standing, Stream};
-use super::{Legacy, route};
+use super::{Legacy, places, route};
 use crate::entry::Core;
 use crate::http::{Body, answer as modern};
 
@@ -50,7 +50,8 @@ impl Legacy {
     /// Opens a stream of HTTP+SSE.
     pub(super) fn open(&self, parts: &Parts) -> Response<Body> {
         let Some(slot) = self.server.listens().take() else { return modern::busy("open streams") };
-        match self.peers.open(Core::caller(&parts.extensions), (self.closing(), self.limits().read_timeout)) {
+        let until = (self.closing(), self.limits().read_timeout);
+        match self.peers.open(Core::caller(&parts.extensions), until, places::part(self.limits())) {
             Ok((reading, id)) => {
                 let address = route::address(&parts.uri, self.public_url.as_deref(), &id);
                 answer::events(Stream::peer(reading.from(address), slot, self.limits()))

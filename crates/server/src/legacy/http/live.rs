@@ -6,15 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 
 use super::log::{EventId, Log, Reader};
+use super::places;
 use super::table::Table;
 use super::token::{Key, Opened};
 use crate::legacy::Session;
+use crate::listen::Slots;
 use crate::server::Server;
 
 /// Held by everything that happens in the session, and by the table if it is to be kept.
 pub(super) struct Live {
     key: Key,
     session: Arc<Session>,
+    places: Slots,
     streams: Mutex<Streams>,
     ended: watch::Sender<bool>,
     table: Weak<Table>,
@@ -36,6 +39,7 @@ impl Live {
         Self {
             key: opened.key,
             session: Arc::new(session),
+            places: places::part(server.limits()),
             streams: Mutex::default(),
             ended: watch::Sender::new(false),
             table: Arc::downgrade(table),
@@ -48,6 +52,11 @@ impl Live {
 
     pub(super) fn session(&self) -> &Arc<Session> {
         &self.session
+    }
+
+    /// Of what runs in it.
+    pub(super) fn places(&self) -> &Slots {
+        &self.places
     }
 
     // Nothing panics while it holds the lock, so a poisoned one is sound.

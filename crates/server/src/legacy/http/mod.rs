@@ -7,7 +7,8 @@
 //!
 //! Where to look next: `route.rs` says what a request wants, `post.rs` takes messages, `listen.rs` opens
 //! streams; `token.rs` is the id of a session, `table.rs` and `live.rs` are what is kept of one, `log.rs`
-//! what a stream said, `work.rs` what runs, `abandoned.rs` what runs for nobody; `sse.rs` is HTTP+SSE.
+//! what a stream said, `work.rs` what runs, `places.rs` how much of it, `abandoned.rs` what runs for
+//! nobody; `sse.rs` is HTTP+SSE.
 
 mod abandoned;
 mod answer;
@@ -15,6 +16,7 @@ mod budget;
 mod listen;
 mod live;
 mod log;
+mod places;
 mod post;
 mod route;
 mod sse;
@@ -35,6 +37,7 @@ use switchboard_protocol::http::classify;
 use switchboard_protocol::http::legacy::SESSION_ID;
 use tokio::sync::watch;
 
+pub(crate) use places::Places;
 pub(crate) use post::Received;
 pub(crate) use stream::Stream;
 
@@ -51,6 +54,7 @@ use token::Ids;
 use crate::entry::Core;
 use crate::http::{Body, Http};
 use crate::limits::Limits;
+use crate::listen::{Slot, Slots};
 use crate::server::Server;
 
 /// The legacy era of one HTTP service.
@@ -60,6 +64,8 @@ pub(crate) struct Legacy {
     table: Arc<Table>,
     budget: Arc<Budget>,
     abandoned: Arc<Abandoned>,
+    /// For messages that are read while all places are taken.
+    beside: Slots,
     peers: Arc<Peers>,
     /// The number of the next stream.
     streams: AtomicU64,
@@ -94,6 +100,7 @@ impl Legacy {
             table: Table::new(sessions.clone()),
             budget: Arc::new(Budget::new(sessions.replay_bytes)),
             abandoned: Arc::new(Abandoned::new(server.limits().concurrent_exchanges)),
+            beside: places::part(server.limits()),
             peers: Arc::default(),
             streams: AtomicU64::new(first),
             public_url: http.public_url.clone(),
@@ -106,6 +113,14 @@ impl Legacy {
     /// Whether nothing but this era is served.
     pub(crate) fn is_all(&self) -> bool {
         !self.has_modern()
+    }
+
+    /// A place to read a message in while all others are taken, if it may be one that frees such a place:
+    /// one of a session.
+    #[cold]
+    pub(crate) fn beside(&self, parts: &Parts, endpoint: Option<&str>) -> Option<Slot> {
+        let has_session = parts.headers.contains_key(SESSION_ID);
+        (has_session || route::route(parts, endpoint) == Route::Message).then(|| self.beside.take())?
     }
 
     /// Ends what runs without a connection, and waits for its end.

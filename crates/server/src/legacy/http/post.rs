@@ -15,24 +15,23 @@ use switchboard_protocol::http::PROTOCOL_VERSION;
 use switchboard_protocol::http::legacy::era_of_post;
 use switchboard_protocol::{ProtocolError, Revision};
 
+use super::Legacy;
 use super::answer::{self, Answered};
 use super::live::Live;
+use super::places::{Held, Places};
 use super::route::{self, Route};
 use super::stream::Stream;
 use super::work::{Place, Work};
-use super::{Legacy, sse};
 use crate::entry::Core;
 use crate::http::{Body, answer as modern};
 use crate::legacy::{self, Event, Exchange, Step};
-use crate::listen::{Slot, Slots};
 
 /// A message that was read, and what else is needed to serve it.
 pub(crate) struct Received<'a> {
     pub(crate) parts: Parts,
     pub(crate) body: &'a Bytes,
-    /// Its own place, and where more of them are to be had.
-    pub(crate) slot: Slot,
-    pub(crate) slots: &'a Slots,
+    /// For what it asks to be run.
+    pub(crate) places: Places<'a>,
 }
 
 /// What the messages of one POST led to so far.
@@ -87,7 +86,7 @@ impl Legacy {
     }
 
     async fn single(&self, received: Received<'_>) -> Answered<Response<Body>> {
-        let Received { parts, body, slot, .. } = received;
+        let Received { parts, body, mut places } = received;
         let frame = match Frame::decode(body) {
             Ok(frame) => frame,
             Err(fault) => return self.malformed(&parts, fault),
@@ -114,7 +113,10 @@ impl Legacy {
                 let step = legacy::dispatch(&self.server, live.session(), request, (body, extensions));
                 match step {
                     Step::Ready(reply) => answer::json(reply),
-                    Step::Running(exchange) => self.run_one(&live, exchange, slot).await,
+                    Step::Running(exchange) => match places.take(live.places()) {
+                        Ok(held) => self.run_one(&live, exchange, held).await,
+                        Err(full) => full.response(exchange.id(), self.limits()),
+                    },
                 }
             }
         };
@@ -122,8 +124,8 @@ impl Legacy {
         Ok(answer)
     }
 
-    /// Most handlers are ready at once and need no place among others.
-    async fn run_one(&self, live: &Arc<Live>, mut exchange: Exchange, slot: Slot) -> Response<Body> {
+    /// Most handlers are ready at once and need no stream.
+    async fn run_one(&self, live: &Arc<Live>, mut exchange: Exchange, held: Held) -> Response<Body> {
         let mut outcome = Outcome::default();
         match poll_fn(|cx| Poll::Ready(exchange.poll_event(cx))).await {
             Poll::Ready(Event::Reply(reply)) => return answer::json(reply),
@@ -131,7 +133,7 @@ impl Legacy {
             Poll::Ready(Event::Message(message)) => outcome.said = Some(message),
             Poll::Pending => {}
         }
-        outcome.work.add(exchange, slot);
+        outcome.work.add(exchange, held);
         self.run(live, outcome, false).await
     }
 
@@ -163,7 +165,7 @@ impl Legacy {
     }
 
     async fn batch(&self, received: Received<'_>) -> Answered<Response<Body>> {
-        let Received { parts, body, slot, slots } = received;
+        let Received { parts, body, mut places } = received;
         let live = self.enter(&parts, None)?;
         if !Self::features(&live).batches {
             let revision = live.session().terms().revision;
@@ -174,7 +176,6 @@ impl Legacy {
         let messages = legacy::split_batch(body, most)
             .map_err(|error| Box::new(answer::error(StatusCode::BAD_REQUEST, None, error)))?;
         let extensions = extensions(parts);
-        let mut first = Some(slot);
         let mut outcome = Outcome::default();
         let mut malformed = None;
         for message in &messages {
@@ -186,13 +187,14 @@ impl Legacy {
                 Ok(Frame::Notification(notification)) => live.session().handle_notification(&notification),
                 Ok(Frame::Response(response)) => live.session().handle_response(response),
                 Ok(Frame::Request(request)) => {
-                    let id = request.id.clone();
                     let what = (message, extensions.clone());
                     match legacy::dispatch(&self.server, live.session(), request, what) {
                         Step::Ready(reply) => outcome.replies.push(reply.into()),
-                        Step::Running(exchange) => match first.take().or_else(|| slots.take()) {
-                            Some(slot) => outcome.work.add(exchange, slot),
-                            None => outcome.replies.push(sse::busy(&id).into()),
+                        Step::Running(exchange) => match places.take(live.places()) {
+                            Ok(held) => outcome.work.add(exchange, held),
+                            Err(full) => {
+                                outcome.replies.push(full.message(exchange.id(), self.limits()).into());
+                            }
                         },
                     }
                 }
@@ -239,7 +241,7 @@ impl Legacy {
 
     /// A message of a client of HTTP+SSE, which is answered on its stream.
     fn message(&self, received: Received<'_>) -> Response<Body> {
-        let Received { parts, body, slot, slots } = received;
+        let Received { parts, body, mut places } = received;
         let caller = Core::caller(&parts.extensions);
         let Some(id) = route::peer(&parts.uri) else {
             return answer::bad(None, "session_id is missing: send to the address that the stream said");
@@ -256,11 +258,9 @@ impl Legacy {
             },
         };
         let extensions = extensions(parts);
-        let mut first = Some(slot);
         let mut refused = None;
         for message in &messages {
-            let slot = || first.take().or_else(|| slots.take());
-            if let Err(refusal) = peer.take(&self.server, (message, extensions.clone()), slot) {
+            if let Err(refusal) = peer.take(&self.server, (message, extensions.clone()), &mut places) {
                 refused = Some(refusal);
             }
         }

@@ -18,10 +18,11 @@ use switchboard_protocol::{ProtocolError, RequestId};
 use switchboard_sse::EventRef;
 use tokio::time::Sleep;
 
+use super::places::{Held, Places};
 use super::stream::{Closing, put};
 use super::work::Work;
 use crate::legacy::{self, Event, Exchange, Session, Step};
-use crate::listen::Slot;
+use crate::listen::Slots;
 use crate::server::Server;
 
 type Key = [u8; 16];
@@ -36,6 +37,8 @@ pub(super) struct Peers {
 pub(super) struct Peer {
     caller: Option<String>,
     session: OnceLock<Arc<Session>>,
+    /// Of what runs in it.
+    places: Slots,
     state: Mutex<State>,
 }
 
@@ -45,7 +48,7 @@ struct State {
     unread: VecDeque<Bytes>,
     bytes: usize,
     /// What was started and is not polled by the stream yet.
-    started: Vec<(Exchange, Slot)>,
+    started: Vec<(Exchange, Held)>,
     is_over: bool,
     waker: Option<Waker>,
 }
@@ -60,12 +63,14 @@ impl Peers {
         self: &Arc<Self>,
         caller: Option<&str>,
         (closing, patience): (Closing, Duration),
+        places: Slots,
     ) -> Result<(Reading, String), getrandom::Error> {
         let mut key = [0; 16];
         getrandom::fill(&mut key)?;
         let peer = Arc::new(Peer {
             caller: caller.map(str::to_owned),
             session: OnceLock::new(),
+            places,
             state: Mutex::default(),
         });
         self.lock().insert(key, Arc::clone(&peer));
@@ -136,7 +141,7 @@ impl Peer {
         &self,
         server: &Server,
         (body, extensions): (&Bytes, http::Extensions),
-        slot: impl FnOnce() -> Option<Slot>,
+        places: &mut Places<'_>,
     ) -> Result<(), (Option<RequestId>, ProtocolError)> {
         match Frame::decode(body).map_err(|fault| (fault.id.filter(|_| fault.answerable), fault.error))? {
             Frame::Request(request) => {
@@ -147,9 +152,9 @@ impl Peer {
                 };
                 match step {
                     Step::Ready(answer) => self.say(answer),
-                    Step::Running(exchange) => match slot() {
-                        Some(slot) => self.change(|state| state.started.push((exchange, slot))),
-                        None => self.say(busy(&id)),
+                    Step::Running(exchange) => match places.take(&self.places) {
+                        Ok(held) => self.change(|state| state.started.push((exchange, held))),
+                        Err(full) => self.say(full.message(&id, server.limits())),
                     },
                 }
             }
@@ -178,13 +183,6 @@ impl Peer {
         }
         answer
     }
-}
-
-/// The answer to a request for which there is no place.
-pub(super) fn busy(id: &RequestId) -> Vec<u8> {
-    let error =
-        ProtocolError::internal("The server is busy: too many requests at the same time; try again later");
-    legacy::error(Some(id), None, error)
 }
 
 /// The reading end of a client's stream. Dropping it ends the session.
@@ -248,8 +246,8 @@ impl Reading {
                 state.bytes -= message.len();
                 return Poll::Ready(Some(message));
             }
-            for (exchange, slot) in state.started.drain(..) {
-                self.work.add(exchange, slot);
+            for (exchange, held) in state.started.drain(..) {
+                self.work.add(exchange, held);
             }
             state.waker = Some(cx.waker().clone());
         }

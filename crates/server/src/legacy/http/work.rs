@@ -12,8 +12,8 @@ use tokio::sync::watch;
 use super::abandoned::Abandoned;
 use super::live::Live;
 use super::log::Log;
+use super::places::Held;
 use crate::legacy::{Event, Exchange};
-use crate::listen::Slot;
 
 /// Running exchanges, each in a place of its own. Only what was woken is polled.
 #[derive(Default)]
@@ -22,12 +22,12 @@ pub(super) struct Work {
 }
 
 struct Running {
-    exchange: Option<(Box<Exchange>, Slot)>,
+    exchange: Option<(Box<Exchange>, Held)>,
 }
 
 impl Work {
-    pub(super) fn add(&mut self, exchange: Exchange, slot: Slot) {
-        self.running.push(Running { exchange: Some((Box::new(exchange), slot)) });
+    pub(super) fn add(&mut self, exchange: Exchange, held: Held) {
+        self.running.push(Running { exchange: Some((Box::new(exchange), held)) });
     }
 
     pub(super) fn is_empty(&self) -> bool {

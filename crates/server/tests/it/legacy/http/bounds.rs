@@ -1,13 +1,20 @@
 //! Clients that want much and never come back.
 
+use std::future::{Future, poll_fn};
+use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::StreamBody;
 use serde_json::{Value, json};
 use switchboard_protocol::Revision;
-use switchboard_server::{Eras, Limits, SessionLimits};
+use switchboard_protocol::era::legacy::Features;
+use switchboard_server::{Eras, HttpService, Limits, SessionLimits};
 
-use super::client::{Client, Events, call};
+use super::client::{Client, Events, call, notice};
 use super::desk::server;
+use super::sse::Peer;
+use crate::endpoint::answer;
 
 fn limits(sessions: SessionLimits) -> Limits {
     Limits { sessions, ..Limits::default() }
@@ -197,4 +204,132 @@ async fn the_length_of_session_ids_is_no_business_of_request_states() {
         let client = Client::open(&service, *revision).await;
         assert_eq!(client.send(&call(1, "fast")).await.status, 200);
     }
+}
+
+fn answer_to(question: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"ok": true}}})
+}
+
+fn ping() -> Value {
+    json!({"jsonrpc": "2.0", "id": 9, "method": "ping"})
+}
+
+/// Sessions, each with a question that waits for its answer.
+async fn asked<const N: usize>(service: &HttpService) -> [(Client, Events, Value); N] {
+    let mut open = Vec::new();
+    for _ in 0..N {
+        let client = Client::open(service, Revision::NEWEST_LEGACY).await;
+        let mut events = client.ask(&call(1, "confirm")).await;
+        let (_, question) = events.next().await.unwrap();
+        open.push((client, events, question));
+    }
+    open.try_into().unwrap_or_else(|_| unreachable!())
+}
+
+#[tokio::test]
+async fn a_server_full_of_questions_hears_what_empties_it() {
+    let (server, _, _) = server(Eras::ALL, Limits { concurrent_exchanges: 4, ..Limits::default() });
+    let service = server.http().into_service();
+    let other = Client::open(&service, Revision::NEWEST_LEGACY).await;
+    let mut peer = Peer::open(&service, "/gw/sse").await;
+    peer.shake_hands(Revision::NEWEST_LEGACY).await;
+    let [(first, mut said, question), (second, mut silent, _), (third, _open, _), _fourth] =
+        asked::<4>(&service).await;
+    let check = async |client: &Client, message: Value, expected: u16| {
+        let got = client.send(&message).await;
+        assert_eq!(got.status, expected, "{message}: {got:?}");
+        if expected == 503 {
+            assert_eq!(got.headers["retry-after"], "1", "{message}");
+        }
+    };
+    for (message, expected) in [
+        (call(2, "fast"), 503),
+        (ping(), 200),
+        (notice("notifications/roots/list_changed", json!({})), 202),
+        (notice("notifications/cancelled", json!({"requestId": 77})), 202),
+        (json!({"jsonrpc": "2.0", "id": "late", "result": {}}), 202),
+        (call(2, "fast"), 503),
+    ] {
+        check(&other, message, expected).await;
+    }
+    assert_eq!(peer.ask(&ping()).await["result"], json!({}));
+    assert!(peer.ask(&call(1, "fast")).await["error"]["message"].as_str().unwrap().contains("busy"));
+
+    check(&first, answer_to(&question), 202).await;
+    let confirmed = said.rest().await.pop().unwrap();
+    assert_eq!(confirmed["result"]["content"][0]["text"], "confirmed true");
+    check(&other, call(2, "fast"), 200).await;
+
+    let [_again] = asked::<1>(&service).await;
+    check(&other, call(2, "fast"), 503).await;
+    check(&second, notice("notifications/cancelled", json!({"requestId": 1})), 202).await;
+    assert!(silent.rest().await.is_empty());
+    check(&other, call(2, "fast"), 200).await;
+    check(&third, ping(), 200).await;
+}
+
+/// The places for what empties a full server are counted as well, and are for nothing else.
+#[tokio::test]
+async fn what_is_read_beside_a_full_server_is_bounded() {
+    let (server, _, _) = server(Eras::ALL, Limits { concurrent_exchanges: 4, ..Limits::default() });
+    let service = server.http().into_service();
+    let full = asked::<4>(&service).await;
+    let other = full[0].0.clone();
+    let (parts, _) = other.post(&ping()).into_parts();
+    let never = StreamBody::new(futures_util::stream::pending::<
+        Result<http_body::Frame<Bytes>, std::convert::Infallible>,
+    >());
+    let mut slow = std::pin::pin!(answer(&service, http::Request::from_parts(parts, never)));
+    let is_waiting = poll_fn(|cx| Poll::Ready(slow.as_mut().poll(cx).is_pending())).await;
+    assert!(is_waiting);
+    assert_eq!(other.send(&ping()).await.status, 503);
+}
+
+#[tokio::test]
+async fn a_session_takes_a_part_of_the_places_and_no_more() {
+    let limits = Limits { concurrent_exchanges: 8, ..Limits::default() };
+    let (server, desk, _seen) = server(Eras::ALL, limits);
+    let service = server.http().into_service();
+    let greedy = Client::open(&service, Revision::NEWEST_LEGACY).await;
+    let mut held = Vec::new();
+    for id in 0..2 {
+        let mut events = greedy.ask(&call(id, "confirm")).await;
+        let (_, question) = events.next().await.unwrap();
+        held.push((events, question));
+    }
+    let got = greedy.send(&call(2, "confirm")).await;
+    assert_eq!((got.status, got.headers["retry-after"].to_str().unwrap()), (503, "1"));
+    let refusal: Value = serde_json::from_slice(&got.body).unwrap();
+    let names_the_limit = |refusal: &Value| {
+        let why = refusal["error"]["message"].as_str().unwrap_or_default();
+        assert!(why.contains("one session") && why.contains(" 2 "), "{refusal}");
+    };
+    names_the_limit(&refusal);
+    assert_eq!(refusal["id"], 2);
+    // Others are not touched, and a place that is given back may be taken again.
+    let _other = asked::<2>(&service).await;
+    let (mut events, question) = held.pop().unwrap();
+    assert_eq!(greedy.send(&answer_to(&question)).await.status, 202);
+    assert_eq!(events.rest().await.len(), 1);
+    assert_eq!(greedy.send(&call(3, "fast")).await.status, 200);
+
+    let calls: Vec<Value> = (0..5).map(|id| call(id, "wait")).collect();
+    let with_batches = Revision::LEGACY.iter().find(|revision| Features::of(**revision).batches);
+    let client = Client::open(&service, *with_batches.unwrap()).await;
+    let mut events = client.ask(&json!(calls)).await;
+    let mut peer = Peer::open(&service, "/gw/sse").await;
+    peer.shake_hands(Revision::NEWEST_LEGACY).await;
+    for call in &calls {
+        assert_eq!(peer.send(call).await, 202);
+    }
+    for _ in 0..3 {
+        names_the_limit(&events.next().await.unwrap().1);
+        names_the_limit(&peer.hear().await);
+    }
+    desk.gate.add_permits(4);
+    for _ in 0..2 {
+        assert_eq!(events.next().await.unwrap().1["result"]["content"][0]["text"], "waited");
+        assert_eq!(peer.hear().await["result"]["content"][0]["text"], "waited");
+    }
+    assert!(events.next().await.is_none());
 }

@@ -14,7 +14,7 @@ use super::desk::{caller, server};
 use crate::endpoint::answer;
 
 /// A client of HTTP+SSE.
-struct Peer {
+pub(super) struct Peer {
     service: HttpService,
     events: Events,
     address: String,
@@ -22,7 +22,7 @@ struct Peer {
 
 impl Peer {
     /// Opens a stream at this path, and resolves the address that it says.
-    async fn open(service: &HttpService, path: &str) -> Self {
+    pub(super) async fn open(service: &HttpService, path: &str) -> Self {
         let response = answer(service, request("GET", path, &[("accept", "text/event-stream")], "")).await;
         let mut events = Events::new(response);
         let first = events.event().await.unwrap();
@@ -32,25 +32,25 @@ impl Peer {
         Self { service: service.clone(), events, address }
     }
 
-    async fn send(&self, message: &Value) -> u16 {
+    pub(super) async fn send(&self, message: &Value) -> u16 {
         let headers = [("content-type", "application/json")];
         let request = request("POST", &self.address, &headers, message.to_string());
         answer(&self.service, request).await.status().as_u16()
     }
 
     /// Sends a request and hears the next message.
-    async fn ask(&mut self, message: &Value) -> Value {
+    pub(super) async fn ask(&mut self, message: &Value) -> Value {
         assert_eq!(self.send(message).await, 202);
         self.hear().await
     }
 
-    async fn hear(&mut self) -> Value {
+    pub(super) async fn hear(&mut self) -> Value {
         let (event, message) = self.events.next().await.unwrap();
         assert_eq!((event.name.as_str(), event.id.as_str()), ("message", ""));
         message
     }
 
-    async fn shake_hands(&mut self, revision: Revision) {
+    pub(super) async fn shake_hands(&mut self, revision: Revision) {
         let opened = self.ask(&initialize(revision)).await;
         assert_eq!(opened["result"]["protocolVersion"], revision.date());
         assert_eq!(self.send(&notice("notifications/initialized", json!({}))).await, 202);

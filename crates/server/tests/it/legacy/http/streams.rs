@@ -304,7 +304,7 @@ async fn a_batch_that_waits_is_one_stream() {
 
 #[tokio::test]
 async fn the_messages_of_a_batch_take_a_place_each() {
-    let house = house(Limits { concurrent_exchanges: 2, ..Limits::default() });
+    let house = house(Limits { concurrent_exchanges: 8, ..Limits::default() });
     let client = Client::open(&house.service, Revision::FIRST_STREAMABLE_HTTP).await;
     let batch = json!([call(1, "wait"), call(2, "wait"), call(3, "wait")]);
     let mut events = client.ask(&batch).await;
