@@ -39,7 +39,8 @@ const ASK_IN_A_TERMINAL: &str = "run it in a terminal, where the question can be
 /// What to do where a tool failed because the person did not answer it.
 const DECLINED: &str = "the tool's question was not answered: run it again to be asked again";
 /// What to do where a program is gone.
-const PROGRAM: &str =
+const BY_HAND: &str = "start the program by hand to see why it ended";
+const BY_HAND_OR_V: &str =
     "start the program by hand to see why it ended, or add -v to see all that it writes to stderr";
 /// How long what a child wrote last may take to arrive, once it is gone.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -85,6 +86,7 @@ pub(crate) struct Session {
     declined: Declined,
     /// The servers that are programs.
     programs: Vec<ServerName>,
+    verbose: bool,
 }
 
 /// What was opened so far; ended in order also where opening goes wrong half-way.
@@ -151,7 +153,16 @@ impl Session {
         let programs =
             specs.into_iter().filter(|spec| !spec.target.is_http()).map(|spec| spec.name).collect();
         let agent = builder.build()?;
-        Ok(Self { agent, interrupt, opened, time_limit, takes_questions, declined, programs })
+        Ok(Self {
+            agent,
+            interrupt,
+            opened,
+            time_limit,
+            takes_questions,
+            declined,
+            programs,
+            verbose: options.verbose,
+        })
     }
 
     /// The agent.
@@ -209,7 +220,7 @@ impl Session {
         } else if failure.is(Exit::Tool) && unasked() {
             failure.explained(UNASKED).turned_into(ErrorKind::InputNeeded, ASK_IN_A_TERMINAL)
         } else if failure.is(Exit::Unreachable) && is_program() {
-            failure.hint_for(Exit::Unreachable, PROGRAM)
+            failure.hint_for(Exit::Unreachable, if self.verbose { BY_HAND } else { BY_HAND_OR_V })
         } else {
             failure
         }

@@ -66,6 +66,7 @@ fn what_a_program_wrote_before_it_ended_is_shown_as_lines() {
     let args = ["tools", "call", "f", "--yes", "--"].into_iter().chain(child.iter().map(String::as_str));
     let ran = run(&args.collect::<Vec<_>>()).expect(4);
     let ran = ran.says(&["Traceback:\n  File one\nOh \\u{1b}[2J\n", "hint: start the program by hand"]);
+    assert!(!ran.stderr.contains("reached: sh: "), "the server is named once: {}", ran.stderr);
     assert!(!ran.stderr.contains("\\u{a}") && !ran.stderr.contains("address"), "{}", ran.stderr);
 }
 

@@ -95,12 +95,7 @@ impl Upstream for ClientUpstream {
 
 impl From<&Error> for UpstreamError {
     fn from(error: &Error) -> Self {
-        // Whoever shows it names the server.
-        let message = match error.next_action() {
-            Some(next) => format!("{}; {next}", error.cause()),
-            None => error.cause().to_owned(),
-        };
-        Self { message, unauthorized: error.is_unauthorized() }
+        Self { message: said_by(error), unauthorized: error.is_unauthorized() }
     }
 }
 
@@ -110,16 +105,24 @@ impl From<Error> for UpstreamError {
     }
 }
 
+/// The cause and the next action. Whoever shows it names the server.
+fn said_by(error: &Error) -> String {
+    match error.next_action() {
+        Some(next) => format!("{}; {next}", error.cause()),
+        None => error.cause().to_owned(),
+    }
+}
+
 fn failure(error: &Error) -> CallFailure {
     let (kind, message) = match (error.code(), error.protocol_message()) {
         _ if asks_the_person(error) => (FailureKind::InputNeeded, error.cause().to_owned()),
         (Some(code), said) => (FailureKind::Protocol { code: code.0 }, said.unwrap_or_default().to_owned()),
-        (None, _) if error.is_unauthorized() => (FailureKind::Unauthorized, error.to_string()),
-        (None, _) if error.is_timeout() => (FailureKind::timeout(None), error.to_string()),
+        (None, _) if error.is_unauthorized() => (FailureKind::Unauthorized, said_by(error)),
+        (None, _) if error.is_timeout() => (FailureKind::timeout(None), said_by(error)),
         (None, _) if error.is_limit() => (FailureKind::Limit, error.cause().to_owned()),
-        (None, _) if error.is_cancelled() => (FailureKind::Interrupted, error.to_string()),
-        (None, _) if error.is_server_fault() => (FailureKind::Malformed, error.to_string()),
-        (None, _) => (FailureKind::Transport, error.to_string()),
+        (None, _) if error.is_cancelled() => (FailureKind::Interrupted, said_by(error)),
+        (None, _) if error.is_server_fault() => (FailureKind::Malformed, said_by(error)),
+        (None, _) => (FailureKind::Transport, said_by(error)),
     };
     CallFailure::new(kind, message).maybe_executed(error.delivery() == Delivery::MaybeExecuted)
 }
