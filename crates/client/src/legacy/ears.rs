@@ -26,6 +26,8 @@ use crate::limits::Limits;
 
 /// So many broken rules of one session are worth a warning; the rest would only repeat it.
 const WARNINGS: u64 = 8;
+/// Answers that may wait until the server reads: some ten thousand of the usual size.
+const UNSENT_BYTES: usize = 1024 * 1024;
 
 /// What a server asks.
 pub(super) struct Question {
@@ -67,6 +69,7 @@ struct State {
     bytes: usize,
     /// Answers that need nobody.
     replies: VecDeque<Vec<u8>>,
+    reply_bytes: usize,
     /// The question that somebody is being asked, and whether it is still wanted.
     asking: Option<(RequestId, bool)>,
     listeners: Vec<Weak<Dirty>>,
@@ -128,7 +131,7 @@ impl Ears {
             state.phase = Phase::Over;
             state.questions.clear();
             state.replies.clear();
-            state.bytes = 0;
+            (state.bytes, state.reply_bytes) = (0, 0);
         }
         self.tell(|dirty| dirty.end());
         self.changed.notify_one();
@@ -243,13 +246,13 @@ impl Ears {
         }
     }
 
-    /// As many answers may wait as questions, and as many bytes; a server that reads none of them gets no more.
+    /// Every request is answered, a refused one too. Only a server that reads no answers gets no more.
     fn reply(&self, reply: Vec<u8>) {
         let full = {
             let mut state = self.lock();
-            let bytes: usize = state.replies.iter().map(Vec::len).sum();
-            let full = state.replies.len() >= self.max_questions || bytes > self.max_bytes;
+            let full = state.reply_bytes > UNSENT_BYTES;
             if !full && state.phase != Phase::Over {
+                state.reply_bytes += weight(&reply);
                 state.replies.push_back(reply);
             }
             full
@@ -333,7 +336,7 @@ impl Ears {
                 if state.phase == Phase::Over {
                     return None;
                 }
-                if let Some(reply) = state.replies.pop_front() {
+                if let Some(reply) = state.next_reply() {
                     return Some(reply);
                 }
             }
@@ -363,11 +366,17 @@ impl Ears {
 }
 
 impl State {
+    fn next_reply(&mut self) -> Option<Vec<u8>> {
+        let reply = self.replies.pop_front()?;
+        self.reply_bytes -= weight(&reply);
+        Some(reply)
+    }
+
     fn step(&mut self) -> Option<Step> {
         if self.phase == Phase::Over {
             return Some(Step::End);
         }
-        if let Some(reply) = self.replies.pop_front() {
+        if let Some(reply) = self.next_reply() {
             return Some(Step::Reply(reply));
         }
         match &self.asking {
@@ -384,6 +393,11 @@ impl State {
             }
         }
     }
+}
+
+/// What an answer counts while it waits.
+fn weight(reply: &[u8]) -> usize {
+    reply.len() + size_of::<Vec<u8>>()
 }
 
 /// An answer as a whole message.

@@ -452,11 +452,11 @@ async fn a_server_that_breaks_rules_costs_nothing_and_hides_nothing() {
         assert_eq!(client.call("f", &()).await.unwrap().text(), "done");
     }
     assert_eq!(client.revision().date(), NEWEST);
-    // A flood of requests whose answers are not read: bounded, and the session still works.
+    // A flood of requests at once: each is answered, and the session still works.
     for id in 0..5000 {
         peer.ask(json!(format!("p{id}")), "ping", json!({}));
     }
-    peer.wait("response", 16).await;
+    peer.wait("response", 5000).await;
     assert_eq!(client.call("f", &()).await.unwrap().text(), "done");
 }
 

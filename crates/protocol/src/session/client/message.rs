@@ -188,7 +188,10 @@ impl ClientSession {
         let owner = refused.id.as_ref().map(|id| self.owner(id));
         let message = refused.error.message;
         match owner {
-            Some(Owner::Open(id)) if !refused.answerable => self.end(id, End::Malformed(message)),
+            // What names no method is no request of the server, whatever else it lacks.
+            Some(Owner::Open(id)) if !refused.answerable || !line.contains("\"method\"") => {
+                self.end(id, End::Malformed(message));
+            }
             Some(Owner::Ended) if !refused.answerable => self.counters.late += 1,
             Some(_) => self.fault(PeerFault::Malformed(message)),
             None => self.noise.record(line.as_bytes()),
