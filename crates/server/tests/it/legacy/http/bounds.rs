@@ -11,7 +11,7 @@ use switchboard_protocol::Revision;
 use switchboard_protocol::era::legacy::Features;
 use switchboard_server::{Eras, HttpService, Limits, SessionLimits};
 
-use super::client::{Client, Events, call, notice};
+use super::client::{Client, Events, Got, call, notice};
 use super::desk::server;
 use super::sse::Peer;
 use crate::endpoint::answer;
@@ -297,8 +297,10 @@ async fn a_session_takes_a_part_of_the_places_and_no_more() {
         let (_, question) = events.next().await.unwrap();
         held.push((events, question));
     }
-    let got = greedy.send(&call(2, "confirm")).await;
-    assert_eq!((got.status, got.headers["retry-after"].to_str().unwrap()), (503, "1"));
+    let refused = answer(&service, greedy.post(&call(2, "confirm"))).await;
+    assert_eq!(refused.status(), 503, "and no stream");
+    let got = Got::read(refused).await;
+    assert_eq!(got.headers["retry-after"], "1");
     let refusal: Value = serde_json::from_slice(&got.body).unwrap();
     let names_the_limit = |refusal: &Value| {
         let why = refusal["error"]["message"].as_str().unwrap_or_default();
