@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use switchboard_agent::exposure::{Exposure, FailedServer};
 use switchboard_agent::journal::{Discovery, Journal};
 use switchboard_agent::policy::{Mode, Policy};
-use switchboard_agent::{Agent, ErrorKind, Identity, Interrupt, Limits, Selector, ServerName};
+use switchboard_agent::{Agent, AgentBuilder, ErrorKind, Identity, Interrupt, Limits, Selector, ServerName};
 use switchboard_client::Client;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -137,22 +137,16 @@ impl Session {
             }
         };
         let interrupt = Interrupt::default();
-        let mut builder = Agent::builder(selector)
+        let builder = Agent::builder(selector)
             .policy(policy)
             .consent(TerminalConsent::new(screen.clone()))
             .limits(options.limits.clone())
             .journal(journal)
             .interrupt(interrupt.clone());
-        for (name, client) in &opened.clients {
-            builder = builder.server(name.clone(), client.clone());
-        }
-        for failed in &opened.failed {
-            builder = builder.absent(failed.server.clone());
-        }
         let (time_limit, takes_questions) = (options.time_limit, options.take_questions());
         let programs =
             specs.into_iter().filter(|spec| !spec.target.is_http()).map(|spec| spec.name).collect();
-        let agent = builder.build()?;
+        let agent = opened.introduce(builder).build()?;
         Ok(Self {
             agent,
             interrupt,
@@ -235,6 +229,17 @@ impl Session {
 }
 
 impl Opened {
+    /// Makes all servers known to an agent, those that cannot be reached, too.
+    fn introduce(&self, mut agent: AgentBuilder) -> AgentBuilder {
+        for (name, client) in &self.clients {
+            agent = agent.server(name.clone(), client.clone());
+        }
+        for failed in &self.failed {
+            agent = agent.absent(failed.server.clone());
+        }
+        agent
+    }
+
     /// Starts the demo where that is wanted and connects to everything, side by side.
     async fn open(
         &mut self,
