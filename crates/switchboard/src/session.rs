@@ -129,13 +129,7 @@ impl Session {
             result = unless_interrupted(opened.open(&mut specs, policy, &run)) => result,
             failure = time_limit::reached(options.time_limit) => Err(failure),
         };
-        let policy = match result {
-            Ok(policy) => policy,
-            Err(failure) => {
-                opened.close().await;
-                return Err(failure);
-            }
-        };
+        let (opened, policy) = opened.keep(result).await?;
         let interrupt = Interrupt::default();
         let builder = Agent::builder(selector)
             .policy(policy)
@@ -229,6 +223,17 @@ impl Session {
 }
 
 impl Opened {
+    /// Closes everything if it cannot be used.
+    async fn keep<T>(self, result: Result<T, Failure>) -> Result<(Self, T), Failure> {
+        match result {
+            Ok(kept) => Ok((self, kept)),
+            Err(failure) => {
+                self.close().await;
+                Err(failure)
+            }
+        }
+    }
+
     /// Makes all servers known to an agent, those that cannot be reached, too.
     fn introduce(&self, mut agent: AgentBuilder) -> AgentBuilder {
         for (name, client) in &self.clients {
