@@ -10,9 +10,11 @@ use cargo_metadata::Message;
 
 use crate::{process, workspace};
 
-/// Every default feature but `legacy`, and no test that is about the legacy.
+/// Every default feature but `legacy`, and no test that is about the legacy. The chores are no part of the product.
 const SELECTION: &[&str] = &[
     "--workspace",
+    "--exclude",
+    "xtask",
     "--no-default-features",
     "--features",
     "switchboard-server/serve,switchboard-server/validate",
@@ -58,7 +60,13 @@ fn compiled(build: &mut Command) -> Result<usize> {
 }
 
 /// The sources of the workspace that an artifact was made from, as the compiler listed them beside it.
+///
+/// A program that lies outside of `deps` has one list for every way in which it is built, which need not be that of
+/// this one; its sources are in the lists of its libraries and of its tests.
 fn dependencies(artifact: &Path) -> Vec<PathBuf> {
+    if !artifact.parent().is_some_and(|folder| folder.ends_with("deps")) {
+        return Vec::new();
+    }
     let root = workspace::root();
     let stem = artifact.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = stem.strip_prefix("lib").map_or(stem.clone(), ToOwned::to_owned);
