@@ -42,28 +42,22 @@ impl Lists {
         source: &Bytes,
         revision: Revision,
     ) -> Result<Bytes, serde_json::Error> {
-        let is_shared = !source.is_unique();
-        if is_shared {
-            let pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(page) = pages.iter().find(|page| page.is(source, revision)) {
-                return Ok(page.converted.clone());
-            }
+        if source.is_unique() {
+            return legacy::list(method, source, revision).map(Bytes::from);
+        }
+        // The lock is held while a page is made: whoever else asks for it waits for this one.
+        let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(page) = pages.iter().find(|page| page.is(source, revision)) {
+            return Ok(page.converted.clone());
         }
         let converted: Bytes = legacy::list(method, source, revision)?.into();
-        if is_shared {
-            self.keep(Page { source: source.clone(), revision, converted: converted.clone() });
-        }
-        Ok(converted)
-    }
-
-    fn keep(&self, page: Page) {
-        let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Pages of an earlier generation, which nobody will ask for, have no other holder.
         pages.retain(|known| !known.source.is_unique());
         if pages.len() >= PAGES {
             pages.pop_front();
         }
-        pages.push_back(page);
+        pages.push_back(Page { source: source.clone(), revision, converted: converted.clone() });
+        Ok(converted)
     }
 }
 
