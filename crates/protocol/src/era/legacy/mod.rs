@@ -5,9 +5,9 @@
 //! error that says so. Between the dates the difference is data ([`Features`]). Sessions and streams are
 //! the business of the server and of the client.
 //!
-//! Where to look next: [`Features`] is the table, `mark` tells a request of the other era, `handshake` the beginning of a session, `result` and
-//! `list` what a server answers, `question` what it asks, `upgrade` what a client reads, `batch` several
-//! messages in one.
+//! Where to look next: [`Features`] is the table, `mark` tells a request of the other era, `handshake` is
+//! the beginning of a session, `result` and `list` are what a server answers, `question` what it asks,
+//! `upgrade` what a client reads, `batch` several messages in one.
 
 pub mod batch;
 mod block;
