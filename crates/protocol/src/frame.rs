@@ -5,6 +5,7 @@
 //! is owed. What could not be parsed is never answered by guess: the error says whether an id was
 //! readable.
 
+mod answers;
 mod salvage;
 
 use std::borrow::Cow;
@@ -14,6 +15,8 @@ use serde_json::value::RawValue;
 
 use crate::error::ProtocolError;
 use crate::id::RequestId;
+
+pub use answers::answers_in;
 
 /// A message, borrowed from the bytes it arrived in.
 #[derive(Debug)]

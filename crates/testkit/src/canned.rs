@@ -1,8 +1,11 @@
 //! An HTTP server for tests whose answers are a function of the request. It knows no protocol and needs no runtime:
-//! one thread, one connection at a time, one request a connection.
+//! one request at a time, and one a connection. A connection on which nothing comes keeps nobody waiting.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+#[cfg(feature = "http")]
+use std::net::SocketAddr;
 use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// A request that arrived.
@@ -21,6 +24,21 @@ pub struct Request {
 /// An answer: the status and a JSON text.
 pub type Answer = (u16, String);
 
+/// An address of the loopback interface at which nobody listens until the test process ends: the port is taken, so that
+/// none of the tests beside this one is given it.
+///
+/// # Panics
+/// When no port can be bound.
+#[cfg(feature = "http")]
+#[must_use]
+pub fn nobody() -> SocketAddr {
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+    let address = socket.local_addr().expect("a bound port");
+    std::mem::forget(socket);
+    address
+}
+
 /// Serves on a free loopback port until the test process ends, and returns the base URL.
 ///
 /// # Panics
@@ -29,10 +47,16 @@ pub type Answer = (u16, String);
 pub fn serve(answer: impl Fn(&Request) -> Answer + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("a bound port");
+    let answer = Arc::new(Mutex::new(answer));
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A client that leaves early is no fault of the test.
-            let _ = exchange(stream, &answer);
+            let answer = Arc::clone(&answer);
+            thread::spawn(move || {
+                let answer =
+                    |request: &Request| answer.lock().unwrap_or_else(PoisonError::into_inner)(request);
+                // A client that leaves early is no fault of the test.
+                let _ = exchange(stream, &answer);
+            });
         }
     });
     format!("http://{address}")

@@ -3,21 +3,24 @@
 //!
 //! A server lives in a process group of its own together with everything it starts, and ends with
 //! whoever holds its [`Child`]: stdin is closed, then the group gets SIGTERM, then SIGKILL, each
-//! after a bounded wait. It is always reaped. Its stderr is read from the first moment on.
+//! after a bounded wait. What has left the group ends then, too: on Linux, where it is known by a variable that it
+//! inherits. The server is always reaped. Its stderr is read from the first moment on.
 //!
 //! If this process dies without a chance to do that (SIGKILL), a server that obeys the protocol
 //! leaves at the end of its stdin. For those that do not there is a watcher: a `sh` that waits for
-//! the end of a pipe which only this process holds, and then ends the group the same way. (The
+//! the end of a pipe which only this process holds, and then ends the group the same way, but within 2 s. (The
 //! kernel's own means, the parent-death signal, needs unsafe code, reaches one process instead of a
 //! group, and fires when the thread that started the child ends.) Where there is no `/bin/sh`, there
-//! is no watcher, and a warning says so.
+//! is no watcher, and a warning says so. A watcher that is killed is replaced.
 //!
 //! Where to look next: `supervise.rs` is the order of events at the end.
 
 mod command;
 mod error;
 mod group;
+mod resolve;
 mod stderr;
+mod strays;
 mod supervise;
 mod watcher;
 

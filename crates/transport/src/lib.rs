@@ -4,13 +4,14 @@
 //! machines of the protocol crate; who serves it, by the server crate.
 //!
 //! Where to look next: [`PipeClient`] is the client's driver, [`Lines`] the framing, [`stdio`] the
-//! streams of this process, [`child`] the processes that a client starts.
+//! streams of this process, [`child`] the processes that a client starts, [`Stall`] a connection whose peer must read.
 
 #[cfg(feature = "process")]
 pub mod child;
 mod lines;
 mod memory;
 mod pipe;
+mod stall;
 pub mod stdio;
 
 pub use lines::{LineTooLong, Lines};
@@ -20,3 +21,4 @@ pub use pipe::{
 };
 #[cfg(feature = "legacy")]
 pub use pipe::{Unsolicited, UnsolicitedSink};
+pub use stall::Stall;

@@ -1,8 +1,13 @@
-//! Content blocks: text, image, audio, resource link, embedded resource.
+//! Content blocks: text, image, audio, resource link, embedded resource, and those of a kind that came later.
+//!
+//! Where to look next: `model/content/read.rs` for how a block is read in one pass.
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+mod read;
 
-use super::capability::Icon;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+
 use super::resource::{Resource, ResourceContents};
 use crate::meta::MetaObject;
 
@@ -45,6 +50,9 @@ pub enum ContentBlock {
     ResourceLink(Box<Resource>),
     /// A resource with its contents.
     Resource(EmbeddedResource),
+    /// A kind that this library does not know. It costs itself only, not the result that it is in.
+    #[serde(untagged)]
+    Other(OtherContent),
 }
 
 /// Text.
@@ -89,6 +97,36 @@ pub struct EmbeddedResource {
     pub meta: Option<MetaObject>,
 }
 
+/// A block of a kind that this library does not know.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OtherContent {
+    /// The member `type`.
+    pub kind: String,
+    /// Its members, without those named here.
+    pub members: Map<String, Value>,
+    /// Hints.
+    pub annotations: Option<Annotations>,
+    /// Metadata.
+    pub meta: Option<MetaObject>,
+}
+
+impl Serialize for OtherContent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", &self.kind)?;
+        for (name, member) in &self.members {
+            map.serialize_entry(name, member)?;
+        }
+        if let Some(annotations) = &self.annotations {
+            map.serialize_entry("annotations", annotations)?;
+        }
+        if let Some(meta) = &self.meta {
+            map.serialize_entry("_meta", meta)?;
+        }
+        map.end()
+    }
+}
+
 impl ContentBlock {
     /// A block of text.
     #[must_use]
@@ -130,70 +168,7 @@ impl ContentBlock {
             Self::Image(block) | Self::Audio(block) => block.annotations.as_ref(),
             Self::ResourceLink(block) => block.annotations.as_ref(),
             Self::Resource(block) => block.annotations.as_ref(),
+            Self::Other(block) => block.annotations.as_ref(),
         }
-    }
-}
-
-// One flat pass instead of serde's internally tagged form: that one buffers every block, and a
-// block is often the largest thing in an answer.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Flat {
-    r#type: String,
-    text: Option<String>,
-    data: Option<String>,
-    mime_type: Option<String>,
-    resource: Option<ResourceContents>,
-    uri: Option<String>,
-    name: Option<String>,
-    title: Option<String>,
-    description: Option<String>,
-    size: Option<u64>,
-    icons: Option<Vec<Icon>>,
-    annotations: Option<Annotations>,
-    #[serde(rename = "_meta")]
-    meta: Option<MetaObject>,
-}
-
-impl<'de> Deserialize<'de> for ContentBlock {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let flat = Flat::deserialize(deserializer)?;
-        let need = |value: Option<String>, field| value.ok_or_else(|| de::Error::missing_field(field));
-        Ok(match flat.r#type.as_str() {
-            "text" => Self::Text(TextContent {
-                text: need(flat.text, "text")?,
-                annotations: flat.annotations,
-                meta: flat.meta,
-            }),
-            kind @ ("image" | "audio") => {
-                let media = MediaContent {
-                    data: need(flat.data, "data")?,
-                    mime_type: need(flat.mime_type, "mimeType")?,
-                    annotations: flat.annotations,
-                    meta: flat.meta,
-                };
-                if kind == "image" { Self::Image(media) } else { Self::Audio(media) }
-            }
-            "resource" => Self::Resource(EmbeddedResource {
-                resource: flat.resource.ok_or_else(|| de::Error::missing_field("resource"))?,
-                annotations: flat.annotations,
-                meta: flat.meta,
-            }),
-            "resource_link" => Self::ResourceLink(Box::new(Resource {
-                uri: need(flat.uri, "uri")?,
-                name: need(flat.name, "name")?,
-                title: flat.title,
-                description: flat.description,
-                mime_type: flat.mime_type,
-                size: flat.size,
-                icons: flat.icons,
-                annotations: flat.annotations,
-                meta: flat.meta,
-            })),
-            other => {
-                let known = &["text", "image", "audio", "resource_link", "resource"];
-                return Err(de::Error::unknown_variant(other, known));
-            }
-        })
     }
 }

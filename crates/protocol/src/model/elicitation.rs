@@ -175,6 +175,16 @@ pub enum PrimitiveSchema {
 }
 
 impl PrimitiveSchema {
+    /// Fills nothing in beforehand.
+    pub fn forget_default(&mut self) {
+        match self {
+            Self::String { default, .. } | Self::Choice { default, .. } => *default = None,
+            Self::Number { default, .. } => *default = None,
+            Self::Boolean { default, .. } => *default = None,
+            Self::MultiChoice { default, .. } => *default = None,
+        }
+    }
+
     /// Title and description.
     #[must_use]
     pub fn label(&self) -> &Label {

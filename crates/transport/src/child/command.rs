@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::error::SpawnError;
 use super::stderr::Tail;
+use super::strays::Mark;
 use super::supervise::{Supervised, supervise};
 use super::{Child, Shutdown, Stage, watcher};
 use crate::memory::Pipe;
@@ -119,6 +120,14 @@ impl ChildCommand {
         self
     }
 
+    /// Where the program is: the file that would be started.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be executed; the error says where it was looked for.
+    pub fn resolve(&self) -> Result<PathBuf, SpawnError> {
+        super::resolve::program(&self.program, self.searched().as_deref(), self.directory.as_deref())
+    }
+
     /// Starts the server and gives its standard streams.
     ///
     /// # Errors
@@ -127,9 +136,9 @@ impl ChildCommand {
     /// # Panics
     /// Outside of a tokio runtime with IO enabled.
     pub fn spawn(self) -> Result<(Pipe, Child), SpawnError> {
-        let mut process = self.start()?;
+        let (mut process, mark) = self.start()?;
         let pipe = self.pipe(&mut process)?;
-        let child = self.supervise(process, None)?;
+        let child = self.supervise((process, mark), None)?;
         Ok((pipe, child))
     }
 
@@ -157,14 +166,15 @@ impl ChildCommand {
         options: PipeOptions,
         wrap: impl FnOnce(Pipe) -> Pipe,
     ) -> Result<(PipeClient, Child), SpawnError> {
-        let mut process = self.start()?;
+        let (mut process, mark) = self.start()?;
         let pipe = wrap(self.pipe(&mut process)?);
         let client = PipeClient::new(pipe, options);
-        let child = self.supervise(process, Some(client.process()))?;
+        let child = self.supervise((process, mark), Some(client.process()))?;
         Ok((client, child))
     }
 
-    fn start(&self) -> Result<Box<dyn ChildWrapper>, SpawnError> {
+    fn start(&self) -> Result<(Box<dyn ChildWrapper>, Mark), SpawnError> {
+        let mark = Mark::new();
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if self.env_clear {
@@ -173,7 +183,7 @@ impl ChildCommand {
         for name in &self.env_remove {
             command.env_remove(name);
         }
-        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.envs(self.env.iter().map(|(name, value)| (name, value))).env(mark.name(), "1");
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
@@ -181,9 +191,10 @@ impl ChildCommand {
         #[cfg(unix)]
         wrap.wrap(process_wrap::tokio::ProcessGroup::leader());
         wrap.wrap(KillOnDrop);
-        wrap.spawn().map_err(|error| {
+        let started = wrap.spawn().map_err(|error| {
             SpawnError::explain(&self.program, self.searched().as_deref(), self.directory.as_deref(), error)
-        })
+        })?;
+        Ok((started, mark))
     }
 
     /// The `PATH` in which the program was looked up.
@@ -201,7 +212,7 @@ impl ChildCommand {
 
     fn supervise(
         self,
-        mut process: Box<dyn ChildWrapper>,
+        (mut process, mark): (Box<dyn ChildWrapper>, Mark),
         connection: Option<ProcessEnd>,
     ) -> Result<Child, SpawnError> {
         let Some(id) = process.id() else { return Err(SpawnError::without_streams(&self.program)) };
@@ -216,7 +227,8 @@ impl ChildCommand {
             process,
             id,
             connection,
-            watcher: watcher::start(id, self.shutdown),
+            watcher: watcher::start((id, &mark), self.shutdown),
+            mark,
             shutdown: self.shutdown,
             stderr: reader,
         };

@@ -41,7 +41,11 @@ impl SpawnError {
         let directory = directory.map_or_else(|| here.clone(), |directory| here.join(directory));
         let message = if directory.is_dir() {
             let looked = looked_up(program, path, &directory);
-            format!("Cannot start {}: {source}. {looked}", program.display())
+            // That it was not found is what the rest says better.
+            match source.kind() {
+                io::ErrorKind::NotFound => format!("Cannot start {}: {looked}", program.display()),
+                _ => format!("Cannot start {}: {source}; {looked}", program.display()),
+            }
         } else {
             format!(
                 "Cannot start {}: its working directory {} does not exist",
@@ -63,7 +67,7 @@ fn looked_up(program: &OsStr, path: Option<&OsStr>, directory: &Path) -> String 
         } else {
             "which does not exist; give an absolute path, or a name to be found in PATH"
         };
-        return format!("It resolves to {}, {state} (working directory {at})", resolved.display());
+        return format!("it resolves to {}, {state} (working directory {at})", resolved.display());
     }
     let searched = path.unwrap_or_default();
     let hits: Vec<PathBuf> =
@@ -74,7 +78,7 @@ fn looked_up(program: &OsStr, path: Option<&OsStr>, directory: &Path) -> String 
             found.display()
         ),
         None => format!(
-            "It is in no directory of PATH={} (working directory {at}); install it, or give its absolute path",
+            "it is in no directory of PATH; install it, or give its absolute path (PATH={}, working directory {at})",
             searched.display()
         ),
     }

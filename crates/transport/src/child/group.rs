@@ -11,6 +11,16 @@ pub(super) enum Signal {
     Kill,
 }
 
+#[cfg(unix)]
+impl From<Signal> for rustix::process::Signal {
+    fn from(signal: Signal) -> Self {
+        match signal {
+            Signal::Terminate => Self::TERM,
+            Signal::Kill => Self::KILL,
+        }
+    }
+}
+
 impl Group {
     /// The group that this process leads.
     pub(super) fn led_by(id: u32) -> Self {
@@ -20,13 +30,9 @@ impl Group {
     /// Sends a signal to every process of the group; to none if none is left.
     #[cfg(unix)]
     pub(super) fn signal(self, signal: Signal) {
-        let signal = match signal {
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::Kill => rustix::process::Signal::KILL,
-        };
         if let Some(pid) = self.pid() {
             // It fails only if nothing is left, which is what is wanted.
-            let _ = rustix::process::kill_process_group(pid, signal);
+            let _ = rustix::process::kill_process_group(pid, signal.into());
         }
     }
 

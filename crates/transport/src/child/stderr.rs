@@ -3,13 +3,18 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// A line longer than this is handed on in pieces.
 const PIECE_BYTES: usize = 8 * 1024;
+
+/// So much is read within [`PACE`]. A server that writes faster has to wait, so that it takes the time of nobody else.
+const FLOOD_BYTES: usize = 1024 * 1024;
+const PACE: Duration = Duration::from_millis(100);
 
 /// The last bytes of a stream.
 #[derive(Clone)]
@@ -77,10 +82,18 @@ pub(super) async fn drain(
 ) {
     let mut buffer = vec![0; PIECE_BYTES];
     let mut line = Vec::new();
+    let (mut since, mut read) = (Instant::now(), 0);
     loop {
+        if read >= FLOOD_BYTES {
+            sleep_until(since + PACE).await;
+        }
+        if since.elapsed() >= PACE {
+            (since, read) = (Instant::now(), 0);
+        }
         match stderr.read(&mut buffer).await {
             Ok(0) | Err(_) => break,
             Ok(count) => {
+                read += count;
                 tail.push(&buffer[..count]);
                 if let Some(lines) = &lines {
                     split(&buffer[..count], &mut line, lines);
@@ -108,4 +121,50 @@ fn send(lines: &mpsc::Sender<String>, line: &mut Vec<u8>) {
     // A full or closed channel is its owner's choice.
     let _ = lines.try_send(String::from_utf8_lossy(text).into_owned());
     line.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Poll};
+
+    use tokio::io::ReadBuf;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// Always has more to say.
+    struct Flood(Arc<AtomicUsize>);
+
+    impl AsyncRead for Flood {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            into: &mut ReadBuf<'_>,
+        ) -> Poll<std::io::Result<()>> {
+            let count = into.remaining();
+            into.put_slice(&vec![b'x'; count]);
+            self.0.fetch_add(count, Ordering::Relaxed);
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_is_read_at_a_bounded_pace_and_only_its_end_is_kept() {
+        let read = Arc::new(AtomicUsize::new(0));
+        let tail = Tail::new(1000);
+        let (lines, mut arriving) = mpsc::channel(4);
+        let draining = drain(Flood(Arc::clone(&read)), tail.clone(), Some(lines));
+        assert!(timeout(Duration::from_secs(1), draining).await.is_err());
+        let read = read.load(Ordering::Relaxed);
+        assert!((FLOOD_BYTES * 9..=FLOOD_BYTES * 12).contains(&read), "{read}");
+        assert_eq!(tail.text().len(), 1000);
+        let mut kept = 0;
+        while let Ok(line) = arriving.try_recv() {
+            assert!(line.len() <= 2 * PIECE_BYTES);
+            kept += 1;
+        }
+        assert_eq!(kept, 4);
+    }
 }

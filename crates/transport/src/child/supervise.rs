@@ -9,34 +9,41 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, timeout};
 
 use super::group::{Group, Signal};
-use super::watcher::Watcher;
+use super::strays::Mark;
+use super::watcher::{self, Watcher};
 use super::{Shutdown, Stage};
 use crate::pipe::ProcessEnd;
 
 /// How often a group is asked whether anything of it is left: its members are not our children, so
 /// nobody tells us.
 const POLL: Duration = Duration::from_millis(20);
+/// How long what has left the group may take from SIGTERM to SIGKILL: nobody knows what it is.
+const STRAYS: Duration = Duration::from_millis(500);
 /// How long what was killed may take to disappear.
 const KILLED: Duration = Duration::from_millis(200);
+/// How often the watcher of one server is started again.
+const WATCHERS: usize = 8;
 /// How long the streams of a process that has ended may still bring what it wrote.
 const DRAIN: Duration = Duration::from_millis(500);
 
 pub(super) struct Supervised {
     pub(super) process: Box<dyn ChildWrapper>,
     pub(super) id: u32,
+    pub(super) mark: Mark,
     pub(super) connection: Option<ProcessEnd>,
     pub(super) watcher: Option<Watcher>,
     pub(super) shutdown: Shutdown,
     pub(super) stderr: Option<JoinHandle<()>>,
 }
 
-/// Kills the group if the supervisor is dropped before its end, which happens with its runtime.
-struct KillGroup(Option<Group>);
+/// Kills the group and what has left it if the supervisor is dropped before its end, which happens with its runtime.
+struct KillGroup(Option<(Group, Mark)>);
 
 impl Drop for KillGroup {
     fn drop(&mut self) {
-        if let Some(group) = self.0 {
+        if let Some((group, mark)) = &self.0 {
             group.signal(Signal::Kill);
+            mark.signal(Signal::Kill);
         }
     }
 }
@@ -48,12 +55,13 @@ pub(super) async fn supervise(
     stage: watch::Sender<Stage>,
 ) {
     let group = Group::led_by(this.id);
-    let mut guard = KillGroup(Some(group));
+    let mut guard = KillGroup(Some((group, this.mark.clone())));
     let ended = tokio::select! {
         status = this.process.wait() => Some(status),
         // An error means that the `Child` was dropped.
         _ = stop.wait_for(|stop| *stop) => None,
         () = disconnected(this.connection.as_ref()) => None,
+        () = watched(&mut this.watcher, (this.id, &this.mark), this.shutdown) => None,
     };
     let status = match ended {
         Some(status) => status.ok(),
@@ -62,6 +70,7 @@ pub(super) async fn supervise(
     stage.send_replace(Stage::Exited(status));
     let shutdown = this.shutdown;
     tokio::join!(this.drain(status), end_rest(group, shutdown));
+    end_strays(&this.mark).await;
     guard.0 = None;
     if let Some(stderr) = this.stderr.take() {
         stderr.abort();
@@ -70,6 +79,24 @@ pub(super) async fn supervise(
         watcher.dismiss().await;
     }
     stage.send_replace(Stage::Gone(status));
+}
+
+/// Sees to it that there is a watcher; never ends. One that was killed is replaced, or a host that is killed next would
+/// leave its server behind.
+async fn watched(watcher: &mut Option<Watcher>, watches: (u32, &Mark), shutdown: Shutdown) {
+    for _ in 0..WATCHERS {
+        let Some(ended) = watcher else { break };
+        ended.ended().await;
+        tracing::debug!(group = watches.0, "the watcher of a server has ended; another one is started");
+        *watcher = watcher::start(watches, shutdown);
+    }
+    if watcher.is_some() {
+        tracing::warn!(
+            group = watches.0,
+            "the watchers of a server end again and again; there will be no other"
+        );
+    }
+    std::future::pending().await
 }
 
 async fn disconnected(connection: Option<&ProcessEnd>) {
@@ -141,6 +168,20 @@ async fn end_rest(group: Group, shutdown: Shutdown) {
         let until = Instant::now() + limit;
         let mut polls = interval(POLL);
         while group.is_alive() && Instant::now() < until {
+            polls.tick().await;
+        }
+    }
+}
+
+/// Ends what has left the group.
+async fn end_strays(mark: &Mark) {
+    for (signal, limit) in [(Signal::Terminate, STRAYS), (Signal::Kill, KILLED)] {
+        let until = Instant::now() + limit;
+        if !mark.signal(signal) {
+            return;
+        }
+        let mut polls = interval(POLL);
+        while mark.is_left() && Instant::now() < until {
             polls.tick().await;
         }
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Features;
 use super::result::{Contents, Meta};
 use crate::model::capability::Icon;
-use crate::model::content::{Annotations, ContentBlock, MediaContent, Role};
+use crate::model::content::{Annotations, ContentBlock, MediaContent, OtherContent, Role};
 use crate::model::resource::Resource;
 
 /// One block.
@@ -122,6 +122,7 @@ impl<'a> Block<'a> {
                 annotations,
                 meta: Meta::of_definition(embedded.meta.as_ref(), features),
             }),
+            ContentBlock::Other(other) => Self::text(Cow::Owned(about_other(other)), annotations),
         }
     }
 
@@ -156,6 +157,13 @@ impl<'a> Link<'a> {
             meta: Meta::of_definition(link.meta.as_ref(), features),
         }
     }
+}
+
+fn about_other(other: &OtherContent) -> String {
+    format!(
+        "[Content of the type {:?} was left out: the protocol revision of this session has none]",
+        other.kind
+    )
 }
 
 fn about_audio(media: &MediaContent) -> String {

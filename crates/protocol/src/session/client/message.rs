@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{ClientSession, End, Event, ExchangeId, PeerFault, Pending};
-use crate::frame::{Frame, FrameError, NotificationFrame, ResponseFrame};
+use crate::frame::{Frame, FrameError, NotificationFrame, ResponseFrame, answers_in};
 use crate::id::RequestId;
 use crate::model::notification::{Cancelled, LoggingMessage, Progress, name};
 use crate::model::subscription::SubscriptionMeta;
@@ -48,13 +48,8 @@ impl ClientSession {
     /// Takes a line that is not valid UTF-8. It is never repaired; but if it is plainly an answer,
     /// whoever waits for it learns what happened to it.
     pub fn handle_invalid_utf8(&mut self, line: &[u8]) {
-        let readable = String::from_utf8_lossy(line);
         let message = "The server's message is not valid UTF-8";
-        if let Ok(Frame::Response(ResponseFrame { id: Some(id), .. })) = Frame::decode_text(&readable)
-            && let Owner::Open(id) = self.owner(&id)
-        {
-            self.end(id, End::Malformed(message.into()));
-        } else {
+        if !self.end_answers(line, message) {
             self.noise.record(line);
         }
         self.fault(PeerFault::Malformed(message.into()));
@@ -88,6 +83,7 @@ impl ClientSession {
         match (calls.next().map(|(id, _)| ExchangeId(*id)), calls.next(), end) {
             (Some(id), None, end) => self.end(id, end),
             (_, _, End::Error(error)) => self.fault(PeerFault::UnattributedError(error.to_string())),
+            (_, _, End::Malformed(message)) => self.fault(PeerFault::Malformed(message)),
             _ => {}
         }
     }
@@ -194,8 +190,27 @@ impl ClientSession {
             }
             Some(Owner::Ended) if !refused.answerable => self.counters.late += 1,
             Some(_) => self.fault(PeerFault::Malformed(message)),
+            None if self.end_answers(line.as_bytes(), &message) => {}
+            // A log line may have an error, too, but only a message names the protocol.
+            None if !refused.answerable && line.contains("\"jsonrpc\"") => {
+                self.handle_unattributed(End::Malformed(message));
+            }
             None => self.noise.record(line.as_bytes()),
         }
+    }
+
+    /// Ends every exchange whose answer stands in a text that is no message; says whether there was one.
+    pub(super) fn end_answers(&mut self, text: &[u8], message: &str) -> bool {
+        let mut found = false;
+        for id in answers_in(text) {
+            match self.owner(&id) {
+                Owner::Open(id) => self.end(id, End::Malformed(message.to_owned())),
+                Owner::Ended => self.counters.late += 1,
+                Owner::Foreign => continue,
+            }
+            found = true;
+        }
+        found
     }
 
     fn owner(&self, id: &RequestId) -> Owner {

@@ -86,7 +86,9 @@ impl ClientSession {
                 true
             }
             Err(error @ BatchError::TooMany { .. }) => {
-                self.fault(PeerFault::Malformed(error.to_string()));
+                let message = error.to_string();
+                self.end_answers(line.as_bytes(), &message);
+                self.fault(PeerFault::Malformed(message));
                 true
             }
             Ok(_) | Err(BatchError::Malformed(_)) => false,
