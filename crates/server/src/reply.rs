@@ -148,7 +148,7 @@ fn about_bytes(result: &CallToolResult) -> usize {
     let block = |block: &ContentBlock| match block {
         ContentBlock::Text(block) => block.text.len(),
         ContentBlock::Image(block) | ContentBlock::Audio(block) => block.data.len(),
-        ContentBlock::ResourceLink(_) | ContentBlock::Resource(_) => 0,
+        ContentBlock::ResourceLink(_) | ContentBlock::Resource(_) | ContentBlock::Other(_) => 0,
     };
     let structured = result.structured_content.as_ref().map_or(0, |value| value.get().len());
     result.content.iter().map(block).sum::<usize>() + structured + 512

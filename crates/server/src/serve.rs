@@ -4,8 +4,6 @@
 //! does), and knows nothing of MCP. Where to look next: `http.rs` for the options, `http/service.rs` for
 //! the way of one request.
 
-mod stall;
-
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
@@ -17,6 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use switchboard_transport::Stall;
 use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
@@ -25,7 +24,6 @@ use tokio::time::timeout;
 use crate::http::{Body, Http, HttpService};
 use crate::limits::Limits;
 use crate::server::Server;
-use stall::Stall;
 
 /// Where a bound listener serves, unless the operator says otherwise.
 const DEFAULT_PATH: &str = "/mcp";

@@ -181,6 +181,13 @@ impl Session {
         }
     }
 
+    /// Whoever read the changes has left. Another one who reads them by now looks again.
+    #[cfg(feature = "serve")]
+    pub(crate) fn leave_changes(&self) {
+        let waker = self.lock().watch.leave();
+        waker.into_iter().for_each(Waker::wake);
+    }
+
     /// Takes an answer of the client. What answers no open question is ignored: it may be late, or cross
     /// with the withdrawal.
     pub(crate) fn handle_response(&self, response: ResponseFrame<'_>) {

@@ -156,6 +156,20 @@ impl Watch {
         }
     }
 
+    /// Holds on to nobody any more; gives whom to wake if somebody still reads.
+    #[cfg(feature = "serve")]
+    pub(super) fn leave(&mut self) -> Option<Waker> {
+        let mut cx = Context::from_waker(Waker::noop());
+        match self.changes.as_mut().map(|changes| changes.poll_change(&mut cx)) {
+            Some(Poll::Ready(Some(change))) if self.wants(&change) && !self.due.contains(&change) => {
+                self.due.push_back(change);
+            }
+            Some(Poll::Ready(None)) => (self.changes, self.is_closed) = (None, true),
+            _ => {}
+        }
+        self.waker.take()
+    }
+
     pub(super) fn take_waker(&mut self) -> Option<Waker> {
         self.waker.take()
     }

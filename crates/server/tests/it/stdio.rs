@@ -419,7 +419,7 @@ fn a_real_process_answers_what_it_was_asked_before_its_input_ended() {
 }
 
 /// The grace at the end of the input is short; this is what a host waits for.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_idle_server_leaves_at_once() {
     let client = Client::connect();
     drop(client.pipe);

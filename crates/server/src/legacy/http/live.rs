@@ -76,8 +76,11 @@ impl Live {
 
     /// What a stream has said is no longer kept.
     pub(super) fn remove_stream(self: &Arc<Self>, log: &Log) {
-        self.streams().of_requests.remove(&log.stream());
-        self.settle();
+        let removed = self.streams().of_requests.remove(&log.stream());
+        // That it is over is no use of the session.
+        if removed.is_some() && !self.has_something() {
+            self.settle();
+        }
     }
 
     /// Takes up a stream after an event, if that is known here.
@@ -118,7 +121,9 @@ impl Live {
         self.ended.send_replace(true);
         self.session.end();
         let streams = std::mem::take(&mut *self.streams());
-        streams.of_requests.into_values().chain(streams.standing).for_each(|log| log.end());
+        for log in streams.of_requests.into_values().chain(streams.standing) {
+            log.end();
+        }
     }
 
     /// Resolves once the session has ended.

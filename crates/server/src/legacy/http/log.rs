@@ -6,12 +6,13 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
 use super::budget::{BASE_BYTES, Budget};
+use super::live::Live;
 
 /// A writer waits while a reader that is there has more than this in front of it.
 const AHEAD_BYTES: usize = 64 * 1024;
@@ -39,8 +40,8 @@ struct State {
     /// Which reader it is, counted; earlier ones read nothing more.
     reader: u64,
     is_read: bool,
-    /// Nothing more is said.
-    ended: bool,
+    /// Set once nothing more is said: the number of that end, among those of all streams.
+    ended: Option<u64>,
     /// Gave way to others: cannot be taken up again.
     forgotten: bool,
     reading: Option<Waker>,
@@ -97,7 +98,7 @@ impl Log {
             unread: 0,
             reader: 0,
             is_read: false,
-            ended: false,
+            ended: None,
             forgotten: false,
             reading: None,
             writing: None,
@@ -129,7 +130,7 @@ impl Log {
     pub(super) fn push(&self, message: Bytes) {
         self.budget.make_room(message.len());
         self.update(|state| {
-            if state.ended {
+            if state.ended.is_some() {
                 return;
             }
             self.budget.charge(message.len());
@@ -144,23 +145,37 @@ impl Log {
     /// Ready when the reader has room, or nobody reads.
     pub(super) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
-        if state.ended || !state.is_read || state.unread <= AHEAD_BYTES {
+        if state.ended.is_some() || !state.is_read || state.unread <= AHEAD_BYTES {
             return Poll::Ready(());
         }
         state.writing = Some(cx.waker().clone());
         Poll::Pending
     }
 
-    /// Says nothing more.
-    pub(super) fn end(self: &Arc<Self>) {
-        let was_open = self.update(|state| {
+    /// Says nothing more; whether it might have.
+    pub(super) fn end(self: &Arc<Self>) -> bool {
+        self.end_in(Weak::new())
+    }
+
+    /// Says nothing more, and is kept by its session for a while.
+    pub(super) fn end_kept(self: &Arc<Self>, live: &Arc<Live>) {
+        self.end_in(Arc::downgrade(live));
+    }
+
+    fn end_in(self: &Arc<Self>, live: Weak<Live>) -> bool {
+        let number = self.update(|state| {
+            if state.ended.is_some() {
+                return None;
+            }
             state.wake_reader();
             state.wake_writer();
-            !std::mem::replace(&mut state.ended, true)
+            state.ended = Some(self.budget.number_of_end());
+            state.ended
         });
-        if was_open {
-            self.budget.add_ended(self);
+        if let Some(number) = number {
+            self.budget.add_ended(number, (self, live));
         }
+        number.is_some()
     }
 
     /// Keeps nothing but what a reader that is there has not got yet.
@@ -170,18 +185,7 @@ impl Log {
                 self.budget.release(BASE_BYTES);
             }
             state.drop_front(&self.budget, |state| !state.is_read || state.first < state.next);
-            state.wake_writer();
         });
-    }
-
-    /// Ready once it was made to forget.
-    pub(super) fn poll_forgotten(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut state = self.lock();
-        if state.forgotten {
-            return Poll::Ready(());
-        }
-        state.writing = Some(cx.waker().clone());
-        Poll::Pending
     }
 
     /// Ready when nobody reads it, with whoever was the last to do so.
@@ -230,6 +234,9 @@ impl Drop for Log {
         let state = self.lock();
         let base = if state.forgotten { 0 } else { BASE_BYTES };
         self.budget.release(base + state.bytes);
+        if let Some(number) = state.ended {
+            self.budget.remove_ended(number);
+        }
     }
 }
 
@@ -302,7 +309,7 @@ impl Reader {
                 return Poll::Ready(Next::End);
             }
             let Some(message) = state.kept.get(state.read()).cloned() else {
-                if state.ended {
+                if state.ended.is_some() {
                     return Poll::Ready(Next::End);
                 }
                 state.reading = Some(cx.waker().clone());
@@ -323,6 +330,8 @@ impl Drop for Reader {
         self.log.update(|state| {
             if state.reader == self.reader {
                 state.is_read = false;
+                // It waits for nothing any more, and what it was part of would stay as long as the log.
+                state.wake_reader();
                 state.wake_writer();
                 state.wake_watcher();
             }

@@ -7,7 +7,7 @@
 //!
 //! Where to look next: `route.rs` says what a request wants, `post.rs` takes messages, `listen.rs` opens
 //! streams; `token.rs` is the id of a session, `table.rs` and `live.rs` are what is kept of one, `log.rs`
-//! what a stream said, `work.rs` what runs, `places.rs` how much of it, `abandoned.rs` what runs for
+//! what a stream said, `budget.rs` how much of that is kept and how long, `work.rs` what runs, `places.rs` how much of it, `abandoned.rs` what runs for
 //! nobody; `sse.rs` is HTTP+SSE.
 
 mod abandoned;
@@ -98,7 +98,7 @@ impl Legacy {
         Some(Self {
             ids: Ids::new(server.seal()),
             table: Table::new(sessions.clone()),
-            budget: Arc::new(Budget::new(sessions.replay_bytes)),
+            budget: Arc::new(Budget::new(sessions.replay_bytes, sessions.replay_time)),
             abandoned: Arc::new(Abandoned::new(server.limits().concurrent_exchanges)),
             beside: places::part(server.limits()),
             peers: Arc::default(),

@@ -228,7 +228,7 @@ impl Legacy {
             live: Arc::clone(live),
             service: self.service.subscribe(),
             abandoned: Arc::clone(&self.abandoned),
-            keep: self.limits().sessions.replay_time,
+            budget: Arc::clone(&self.budget),
             patience: self.limits().sessions.idle,
         };
         tokio::spawn(place.run(outcome.work));

@@ -168,6 +168,7 @@ impl Standing {
 
 impl Drop for Standing {
     fn drop(&mut self) {
+        self.live.session().leave_changes();
         // From now on it is idle.
         self.live.settle();
     }
@@ -189,3 +190,6 @@ pub(super) fn put(out: &mut BytesMut, event: &EventRef<'_>) {
     let done = encode_event_with(out, event);
     debug_assert!(done.is_ok(), "{event:?}");
 }
+
+#[cfg(test)]
+mod tests;

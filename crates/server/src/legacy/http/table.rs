@@ -4,7 +4,7 @@
 //! that must not be lost: a log level, subscriptions, a stream that may be taken up again. Whatever ends is
 //! remembered as ended, so that its client starts anew instead of going on without what was lost.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::time::Instant;
@@ -22,9 +22,11 @@ pub(super) struct Table {
     inner: Mutex<Inner>,
 }
 
+/// Trees, as hash tables that lose as much as they gain double in size at some time, to make up for the traces
+/// of what they lost.
 #[derive(Default)]
 struct Inner {
-    sessions: HashMap<Key, Entry>,
+    sessions: BTreeMap<Key, Entry>,
     /// Those that are kept, by their last use.
     kept: BTreeMap<u64, Key>,
     /// Counts uses.
@@ -45,7 +47,7 @@ struct Kept {
 
 #[derive(Default)]
 struct Ended {
-    keys: HashSet<Key>,
+    keys: BTreeSet<Key>,
     order: VecDeque<Key>,
 }
 

@@ -10,6 +10,7 @@ use futures_util::stream::{SelectAll, Stream};
 use tokio::sync::watch;
 
 use super::abandoned::Abandoned;
+use super::budget::Budget;
 use super::live::Live;
 use super::log::Log;
 use super::places::Held;
@@ -57,24 +58,23 @@ impl Stream for Running {
     }
 }
 
-/// Where work goes on after its POST was answered with an event stream. Dropping it ends the stream and
-/// what is kept of it.
+/// Where work goes on after its POST was answered with an event stream. Dropping it ends the stream; what
+/// was said is only kept if all of it was.
 pub(super) struct Place {
     pub(super) log: Arc<Log>,
     pub(super) live: Arc<Live>,
     /// Changes with the end of the service.
     pub(super) service: watch::Receiver<()>,
     pub(super) abandoned: Arc<Abandoned>,
-    /// How long what was said is kept.
-    pub(super) keep: Duration,
+    pub(super) budget: Arc<Budget>,
     /// How long it goes on while nobody reads.
     pub(super) patience: Duration,
 }
 
 impl Place {
-    /// Writes what is said into the log, whether anybody reads it or not, until all is said, and keeps it
-    /// for a while; less if the session or the service ends, or nobody comes to read it.
-    pub(super) async fn run(self, mut work: Work) {
+    /// Writes what is said into the log, whether anybody reads it or not, until all is said; less if the
+    /// session or the service ends, or nobody comes to read it.
+    pub(super) async fn run(self, work: Work) {
         let mut service = self.service.clone();
         let over = async {
             tokio::select! {
@@ -86,24 +86,21 @@ impl Place {
         tokio::select! {
             biased;
             () = over => {}
-            () = self.finish(&mut work) => {}
+            () = self.finish(work) => {}
         }
     }
 
-    async fn finish(&self, work: &mut Work) {
+    async fn finish(&self, mut work: Work) {
         let places = work.running.len();
         tokio::select! {
             biased;
-            () = write(work, &self.log) => {}
+            () = write(&mut work, &self.log) => {}
             () = self.given_up(places) => return,
         }
-        // What ran gives its place back before the wait.
-        *work = Work::default();
-        self.log.end();
-        tokio::select! {
-            () = tokio::time::sleep(self.keep) => {}
-            () = poll_fn(|cx| self.log.poll_forgotten(cx)) => {}
-        }
+        // What ran gives its place back before the stream ends.
+        drop(work);
+        self.log.end_kept(&self.live);
+        self.budget.watch(self.service.clone());
     }
 
     /// Resolves once nobody has read for so long, or has left before others who are not waited for, either.
@@ -122,8 +119,10 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.log.end();
-        self.live.remove_stream(&self.log);
+        if self.log.end() {
+            self.live.remove_stream(&self.log);
+        }
+        self.live.settle();
     }
 }
 

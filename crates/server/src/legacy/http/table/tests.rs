@@ -115,7 +115,7 @@ async fn in_a_session_that_has_ended_nothing_is_listened_to() {
     let live = enter(&table, &server, 1).unwrap();
     // Ended by one request while another one is on its way.
     table.end(&live);
-    let budget = Arc::new(Budget::new(1 << 20));
+    let budget = Arc::new(Budget::new(1 << 20, Duration::from_secs(60)));
     assert!(live.stand(|| Log::new(1, &budget)).is_none());
     assert!(!live.has_something());
 }

@@ -113,6 +113,41 @@ async fn what_is_kept_to_be_said_again_is_bounded_over_all_sessions() {
     assert_eq!(client.get(Some(&one.id)).await.status(), 400, "later ones took its place");
 }
 
+/// The tasks that there are once whatever is ready has run.
+async fn tasks_left() -> usize {
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    tokio::runtime::Handle::current().metrics().num_alive_tasks()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_of_streams_that_have_ended_costs_no_task_each() {
+    let sessions = SessionLimits { kept: 20, ..SessionLimits::default() };
+    let (server, desk, _) = server(Eras::ALL, limits(sessions));
+    let service = server.http().into_service();
+    let mut all = Vec::new();
+    for _ in 0..30 {
+        let client = Client::open(&service, Revision::NEWEST_LEGACY).await;
+        desk.gate.add_permits(3);
+        let mut events = client.ask(&call(1, "report")).await;
+        let (one, _) = events.next().await.unwrap();
+        assert_eq!(events.rest().await.len(), 3);
+        all.push((client, one.id));
+    }
+    assert_eq!(tasks_left().await, 1);
+    // As with everything that is kept, whoever came later takes the place.
+    for (at, (client, one)) in all.iter().enumerate() {
+        let expected = if at < 10 { 404 } else { 200 };
+        assert_eq!(client.get(Some(one)).await.status(), expected, "{at}");
+    }
+    tokio::time::advance(SessionLimits::default().replay_time).await;
+    assert_eq!(tasks_left().await, 0);
+    for (client, one) in &all[10..] {
+        assert_eq!(client.get(Some(one)).await.status(), 400);
+    }
+}
+
 fn on_note(id: u32, method: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"uri": "note://1"}})
 }
