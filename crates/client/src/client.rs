@@ -91,6 +91,17 @@ impl Client {
         self.0.learned.tools().map_or_else(|| Arc::from([]), |tools| Arc::clone(&tools.excluded))
     }
 
+    /// Waits until the process or the pipe that it talks to now has ended, and says how. Over HTTP, where every
+    /// request finds out anew, it waits for ever.
+    pub async fn ended(&self) -> String {
+        self.0.link.ended().await
+    }
+
+    /// The process that was started for it, if the server is one and runs.
+    pub async fn process_id(&self) -> Option<u32> {
+        self.0.link.process_id().await
+    }
+
     /// Ends everything that is under way and shuts a child process down in order. Later requests
     /// fail without being sent.
     pub async fn close(&self) {

@@ -14,6 +14,7 @@ use switchboard_protocol::error::{ErrorCode, ProtocolError};
 use switchboard_protocol::http::METHOD;
 use switchboard_protocol::http::headers::request_headers;
 use switchboard_protocol::model::discover::DiscoverResult;
+use switchboard_protocol::model::input::InputRequiredResult;
 use switchboard_protocol::model::notification::{LoggingLevel, LoggingMessage, Progress};
 use switchboard_protocol::{Method, RequestId, Revision, frame};
 use tokio::time::{Instant, timeout_at};
@@ -33,6 +34,8 @@ use crate::tools::ToolSet;
 const MAX_ATTEMPTS: usize = 4;
 
 pub(crate) type ProgressFn = Arc<dyn Fn(&Progress) + Send + Sync>;
+pub(crate) type IdFn = Arc<dyn Fn(&RequestId) + Send + Sync>;
+pub(crate) type InputFn = Arc<dyn Fn(&InputRequiredResult) + Send + Sync>;
 pub(crate) type LogFn = Arc<dyn Fn(LoggingMessage) + Send + Sync>;
 
 /// What all clones of a client share.
@@ -108,13 +111,22 @@ pub(crate) struct Run {
     pub(crate) total: Duration,
     pub(crate) total_left: Duration,
     pub(crate) on_progress: Option<ProgressFn>,
+    pub(crate) on_id: Option<IdFn>,
+    pub(crate) on_input: Option<InputFn>,
     pub(crate) log_level: Option<LoggingLevel>,
 }
 
 impl Run {
     pub(crate) fn new(clocks: (Duration, Duration), log_level: Option<LoggingLevel>) -> Self {
         let (idle, total) = clocks;
-        Self { idle, total, total_left: total, on_progress: None, log_level }
+        Self { idle, total, total_left: total, on_progress: None, on_id: None, on_input: None, log_level }
+    }
+
+    /// Tells whoever made the request what it is called on the wire.
+    pub(crate) fn tell_id(&self, id: &RequestId) {
+        if let Some(on_id) = &self.on_id {
+            on_id(id);
+        }
     }
 
     /// Shortens the whole time.
@@ -269,6 +281,7 @@ impl Core {
         let revision = self.learned.revision();
         let progress = run.on_progress.is_some();
         let encode = |id: &RequestId, out: &mut Vec<u8>| {
+            run.tell_id(id);
             let sending = Sending {
                 identity: &self.identity,
                 revision,

@@ -48,6 +48,20 @@ impl ElicitReply {
         form::fill_defaults(&asked.requested_schema, &mut content);
         form::check(&asked.requested_schema, &content)
     }
+
+    /// What the server is told, defaults filled in, for hosts that gather the answers themselves.
+    ///
+    /// # Errors
+    /// The first field that does not fit, and why.
+    pub fn result(self, asked: &ElicitForm) -> Result<ElicitResult, String> {
+        self.check(asked)?;
+        let told = elicit_result(self, |content| {
+            let mut content = fields(content)?;
+            form::fill_defaults(&asked.requested_schema, &mut content);
+            Ok(Some(content))
+        });
+        told.map_err(|error| error.cause().to_owned())
+    }
 }
 
 /// A question that this client will not answer; it ends the request.

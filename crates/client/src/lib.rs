@@ -88,7 +88,7 @@ pub use era::Era;
 pub use error::{CallError, Delivery, Error, ToolFailure};
 pub use inputs::{ElicitReply, Refused};
 pub use limits::Limits;
-pub use listen::{Change, Changes};
+pub use listen::{Change, Changes, Hearing};
 pub use request::{Request, Rounds};
 pub use switchboard_protocol::error::{ErrorCode, ProtocolError};
 pub use switchboard_protocol::method::Answer;

@@ -16,6 +16,9 @@ pub struct Limits {
     pub pages: usize,
     /// Items of one list. 10 000.
     pub items: usize,
+    /// Bytes of all pages of one list. What is in a list is held as long as the connection, and costs several times its text.
+    /// 16 MiB.
+    pub list_bytes: usize,
     /// Time for all pages of one list. 60 s.
     pub list_time: Duration,
     /// Rounds of input of one request. 10.
@@ -50,6 +53,7 @@ impl Default for Limits {
             redirects: 3,
             pages: 100,
             items: 10_000,
+            list_bytes: 16 << 20,
             list_time: Duration::from_secs(60),
             rounds: 10,
             cache_bytes: 16 << 20,

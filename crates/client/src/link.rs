@@ -128,6 +128,21 @@ impl Link {
         }
     }
 
+    /// Waits until a pipe has ended, and says how; for ever over HTTP.
+    pub(crate) async fn ended(&self) -> String {
+        match self {
+            Self::Http(_) => std::future::pending().await,
+            Self::Pipe(link) => link.ended().await,
+        }
+    }
+
+    pub(crate) async fn process_id(&self) -> Option<u32> {
+        match self {
+            Self::Http(_) => None,
+            Self::Pipe(link) => link.process_id().await,
+        }
+    }
+
     /// What can be seen of a server that gave no answer.
     pub(crate) async fn traces(&self) -> Traces {
         match self {

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::cache::{Hints, Key, Stored};
 use crate::core::{Core, Run};
-use crate::error::Error;
+use crate::error::{Delivery, Error, Kind};
 use crate::pages::{Pages, Step};
 use crate::params::{Ask, Input, Meta};
 use crate::tools::ToolSet;
@@ -233,10 +233,14 @@ impl Core {
                 }
                 Err(error) => return Err(error),
             };
+            merged.bytes += raw.get().len();
+            if merged.bytes > self.limits.list_bytes {
+                return Err(too_large(L::METHOD, self.limits.list_bytes).at(&self.name));
+            }
             let mut page = L::decode(&raw).map_err(|error| error.at(&self.name))?;
             let received = page.items.len();
             page.items.truncate(pages.room());
-            merged.add::<L>(page.items, (page.hints, Instant::now()), raw.get().len());
+            merged.add::<L>(page.items, (page.hints, Instant::now()));
             match pages.handle_page(received, page.next_cursor) {
                 Step::Next(next) => cursor = Some(next),
                 Step::Done => return Ok(merged.finish(true)),
@@ -269,6 +273,13 @@ impl Core {
     }
 }
 
+/// Part of a list is no list: which tools are missing would depend on the length of the others.
+fn too_large(method: Method, limit: usize) -> Error {
+    let message = format!("its answer to {} is larger than list_bytes ({limit} bytes)", method.name());
+    Error::new(Kind::Limit, Delivery::MaybeExecuted, message)
+        .hint("let the server list less, or raise the limit list_bytes")
+}
+
 /// Pages put together.
 struct Merged<T> {
     items: Vec<T>,
@@ -284,8 +295,7 @@ impl<T> Default for Merged<T> {
 }
 
 impl<T> Merged<T> {
-    fn add<L: Listing<Item = T>>(&mut self, items: Vec<T>, hints: (Hints, Instant), bytes: usize) {
-        self.bytes += bytes;
+    fn add<L: Listing<Item = T>>(&mut self, items: Vec<T>, hints: (Hints, Instant)) {
         self.hints.push(hints);
         for item in items {
             if L::key(&item).is_none_or(|key| self.seen.insert(key.to_owned())) {

@@ -52,13 +52,47 @@ pub enum Change {
 /// A stream of [`Change`]s. While it is read, kept lists are dropped as they change.
 pub struct Changes {
     stream: Pin<Box<dyn Stream<Item = Change> + Send>>,
+    hearing: Hearing,
+}
+
+/// Whether changes are heard at this moment: not in a gap, and not of what the server did not agree to. A cheap clone,
+/// for whoever does not read the stream; it is as new as the last read.
+#[derive(Clone)]
+pub struct Hearing {
+    core: Arc<Core>,
     shared: Arc<Mutex<Shared>>,
 }
 
 #[derive(Default)]
 struct Shared {
     granted: SubscriptionFilter,
+    open: bool,
     failure: Option<Error>,
+}
+
+impl Hearing {
+    /// Whether a change of the list of tools would be heard.
+    #[must_use]
+    pub fn tools(&self) -> bool {
+        let open = |shared: &mut Shared| shared.open && shared.granted.tools_list_changed == Some(true);
+        lock(&self.shared, open) && self.core.hears()
+    }
+}
+
+impl Core {
+    /// Whether it is heard what the server says of its own accord. Without a session, what was asked for is heard.
+    fn hears(&self) -> bool {
+        #[cfg(feature = "legacy")]
+        return self.legacy.keeper().is_none_or(crate::legacy::Keeper::hears);
+        #[cfg(not(feature = "legacy"))]
+        true
+    }
+}
+
+impl fmt::Debug for Hearing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hearing").field("tools", &self.tools()).finish_non_exhaustive()
+    }
 }
 
 impl Changes {
@@ -73,11 +107,11 @@ impl Changes {
             shared: Arc::default(),
         };
         listener.open().await?;
-        let shared = Arc::clone(&listener.shared);
+        let hearing = Hearing { core: Arc::clone(&listener.core), shared: Arc::clone(&listener.shared) };
         let stream = futures_util::stream::unfold(listener, |mut listener| async move {
             listener.next().await.map(|change| (change, listener))
         });
-        Ok(Self { stream: Box::pin(stream), shared })
+        Ok(Self { stream: Box::pin(stream), hearing })
     }
 
     /// The next change; `None` when the stream has ended for good.
@@ -88,13 +122,19 @@ impl Changes {
     /// What the server agreed to.
     #[must_use]
     pub fn granted(&self) -> SubscriptionFilter {
-        lock(&self.shared, |shared| shared.granted.clone())
+        lock(&self.hearing.shared, |shared| shared.granted.clone())
+    }
+
+    /// Whether changes are heard at this moment.
+    #[must_use]
+    pub fn hearing(&self) -> Hearing {
+        self.hearing.clone()
     }
 
     /// Why the stream has ended, once it has.
     #[must_use]
     pub fn failure(&self) -> Option<Error> {
-        lock(&self.shared, |shared| shared.failure.clone())
+        lock(&self.hearing.shared, |shared| shared.failure.clone())
     }
 }
 
@@ -107,6 +147,13 @@ impl Stream for Changes {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Change>> {
         self.stream.as_mut().poll_next(context)
+    }
+}
+
+// Nobody reads it any more, so nothing is heard.
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
@@ -154,7 +201,7 @@ impl Listener {
                     }
                 }
             };
-            self.exchange = None;
+            self.leave();
             if is_final(&failed) {
                 lock(&self.shared, |shared| shared.failure = Some(failed.at(&self.core.name)));
                 return None;
@@ -207,8 +254,14 @@ impl Listener {
                 Said::Progress(_) | Said::Log(_) | Said::Missed => continue,
             }
             self.exchange = Some(exchange);
+            lock(&self.shared, |shared| shared.open = true);
             return Ok(());
         }
+    }
+
+    fn leave(&mut self) {
+        self.exchange = None;
+        lock(&self.shared, |shared| shared.open = false);
     }
 
     fn acknowledged(&mut self, params: Option<&RawValue>) {
@@ -231,7 +284,7 @@ impl Listener {
                 }
             }
             // The graceful end; the stream is opened again.
-            Said::Result(_) => self.exchange = None,
+            Said::Result(_) => self.leave(),
             Said::Log(message) => {
                 if let Some(on_log) = &self.core.on_log {
                     on_log(message);

@@ -224,6 +224,25 @@ impl PipeLink {
         .await;
     }
 
+    /// Waits until the connection that is open now has ended, and says how; for ever where there is none.
+    pub(crate) async fn ended(&self) -> String {
+        let connection = self.state.lock().await.connection.clone();
+        let Some(connection) = connection else { return std::future::pending().await };
+        let end = connection.client.disconnected().await;
+        let Some(child) = &connection.child else { return end.to_string() };
+        let exited = tokio::time::timeout(LAST_WORDS, child.exited()).await;
+        match exited.ok().flatten() {
+            Some(status) => format!("The server ended ({status})"),
+            None => end.to_string(),
+        }
+    }
+
+    /// The process that runs now, if the server is one.
+    pub(crate) async fn process_id(&self) -> Option<u32> {
+        let state = self.state.lock().await;
+        state.connection.as_ref().and_then(|connection| connection.child.as_ref()).map(|child| child.id())
+    }
+
     /// What can be seen of a server that gave no answer.
     pub(crate) async fn traces(&self) -> Traces {
         let connection = self.state.lock().await.connection.clone();

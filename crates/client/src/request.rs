@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use switchboard_protocol::Method;
 use switchboard_protocol::method::{Answer, MethodSpec, decode_result, spec};
 use switchboard_protocol::model::completion::CompleteResult;
 use switchboard_protocol::model::discover::DiscoverResult;
-use switchboard_protocol::model::input::InputResponses;
+use switchboard_protocol::model::input::{InputRequiredResult, InputResponses};
 use switchboard_protocol::model::notification::{LoggingLevel, Progress};
 use switchboard_protocol::model::prompt::GetPromptResult;
 use switchboard_protocol::model::resource::ReadResourceResult;
 use switchboard_protocol::model::result::{CacheScope, deserialize_ttl_ms};
 use switchboard_protocol::model::tool::{CallToolResult, Tool};
+use switchboard_protocol::{Method, RequestId};
 
 use crate::cache::{Hints, Key};
 use crate::core::{Core, Run};
@@ -36,6 +36,7 @@ type Carry<T, E> = fn(Arc<Core>, Ask, Options) -> Work<T, E>;
 /// | [`timeout`](Self::timeout) | ends it after this much silence; progress starts the clock anew |
 /// | [`max_total`](Self::max_total) | ends it after this time, whatever is said |
 /// | [`on_progress`](Self::on_progress) | asks for progress, and is told of it |
+/// | [`on_id`](Self::on_id) | is told what the request is called on the wire |
 /// | [`meta`](Self::meta) | adds a member to `_meta` |
 /// | [`raw`](Self::raw) | gives the whole result as text |
 /// | [`fresh`](Self::fresh) | asks the server although an answer is kept |
@@ -55,6 +56,8 @@ pub(crate) struct Options {
     idle: Option<Duration>,
     total: Option<Duration>,
     on_progress: Option<crate::core::ProgressFn>,
+    on_id: Option<crate::core::IdFn>,
+    on_input: Option<crate::core::InputFn>,
     log_level: Option<LoggingLevel>,
     fresh: bool,
     /// Questions are shown, not answered.
@@ -66,7 +69,12 @@ impl Options {
     fn run(&self, core: &Core) -> Run {
         let clocks = (self.idle.unwrap_or(core.idle), self.total.unwrap_or(core.total));
         let run = Run::new(clocks, self.log_level.or(core.log_level));
-        Run { on_progress: self.on_progress.clone(), ..run }
+        Run {
+            on_progress: self.on_progress.clone(),
+            on_id: self.on_id.clone(),
+            on_input: self.on_input.clone(),
+            ..run
+        }
     }
 
     /// Whether the answer is what anybody would get who asks the same.
@@ -95,6 +103,13 @@ impl<T, E: From<Error>> Request<T, E> {
     /// Asks the server to report progress, and hears of it.
     pub fn on_progress(mut self, hear: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         self.options.on_progress = Some(Arc::new(hear));
+        self
+    }
+
+    /// Hears the id of every message that carries this request, right before it is sent, so that what a tap
+    /// ([`crate::ClientBuilder::on_wire`]) sees can be told apart. It must not block.
+    pub fn on_id(mut self, hear: impl Fn(&RequestId) + Send + Sync + 'static) -> Self {
+        self.options.on_id = Some(Arc::new(hear));
         self
     }
 
@@ -134,6 +149,13 @@ impl<T: Rounds> Request<T> {
     pub fn once(self) -> Request<Answer<T>> {
         let options = Options { once: true, ..self.options };
         Request { core: self.core, ask: self.ask, options, carry: once::<T> }
+    }
+
+    /// Hears each question that ends a round, before it is put to anybody: with the state in it, another process could
+    /// go on ([`Request::with_input`]). It must not block.
+    pub fn on_input(mut self, hear: impl Fn(&InputRequiredResult) + Send + Sync + 'static) -> Self {
+        self.options.on_input = Some(Arc::new(hear));
+        self
     }
 
     /// Carries the answers to a question that [`Request::once`] gave, and its state unchanged.

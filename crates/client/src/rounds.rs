@@ -47,6 +47,9 @@ impl Core {
             if rounds > self.limits.rounds {
                 return Err(self.too_many_rounds(ask));
             }
+            if let Some(on_input) = &run.on_input {
+                on_input(&asked);
+            }
             let questions = asked.input_requests.filter(|questions| !questions.is_empty());
             #[cfg(feature = "legacy")]
             if self.is_legacy() {

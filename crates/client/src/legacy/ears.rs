@@ -73,6 +73,8 @@ struct State {
     /// The question that somebody is being asked, and whether it is still wanted.
     asking: Option<(RequestId, bool)>,
     listeners: Vec<Weak<Dirty>>,
+    /// There is no stream at the moment on which the server could say anything.
+    deaf: bool,
     faults: u64,
     /// The last one.
     broken_rule: Option<String>,
@@ -117,6 +119,15 @@ impl Ears {
                 self.fault(&format!("an answer names a request that is not open ({})", excerpt(&id)));
             }
         }
+    }
+
+    /// Whether there is a stream on which the server says something of its own accord.
+    pub(super) fn hears(&self) -> bool {
+        !self.lock().deaf
+    }
+
+    pub(crate) fn set_deaf(&self, deaf: bool) {
+        self.lock().deaf = deaf;
     }
 
     /// Messages may have been lost; the session goes on.

@@ -59,6 +59,12 @@ impl Keeper {
         opened
     }
 
+    /// Whether there is a session, and what its server says of its own accord is heard.
+    pub(crate) fn hears(&self) -> bool {
+        let Ok(current) = self.current.try_lock() else { return false };
+        current.as_ref().is_ok_and(|session| !session.is_over() && session.ears.hears())
+    }
+
     pub(crate) async fn open(&self, core: &Core, ask: &Ask, run: &Run) -> Result<Exchange, Error> {
         // Nothing of the request was sent before there is a session.
         let session = self.session(core).await.map_err(|error| error.delivered(Delivery::NotSent))?;

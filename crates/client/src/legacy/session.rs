@@ -217,6 +217,7 @@ impl Session {
         let progress = run.on_progress.is_some();
         let features = Features::of(self.revision);
         let encode = |id: &RequestId, out: &mut Vec<u8>| {
+            run.tell_id(id);
             let params = Params { ask, progress: progress.then_some(id), features };
             frame::encode_request(out, id, &ask.method, &params)
         };

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_client::{Delivery, Era, EraVerdict, Error};
+use switchboard_testkit::canned;
 use switchboard_testkit::scripted_http::{Reply, ScriptedHttp};
 
 use crate::support::{builder, connect, discovered, server, text_result};
@@ -66,13 +67,8 @@ async fn refusals_faults_redirects_and_failing_networks_are_reported_as_what_the
 
 #[tokio::test]
 async fn nobody_at_the_address_is_unreachable_and_not_legacy() {
-    let gone = ScriptedHttp::play::<String>([]).await;
-    let url = gone.url();
-    // A port of the loopback interface that was never bound to anything that listens.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    drop(gone);
-    let error = builder().http(format!("http://127.0.0.1:{port}/mcp")).await.unwrap_err();
-    assert!(error.is_unreachable() && error.is_transient() && !error.is_legacy(), "{error} {url}");
+    let error = builder().http(format!("http://{}/mcp", canned::nobody())).await.unwrap_err();
+    assert!(error.is_unreachable() && error.is_transient() && !error.is_legacy(), "{error}");
     assert_eq!(error.delivery(), Delivery::NotSent);
     assert!(error.to_string().contains("cannot be reached"), "{error}");
 }

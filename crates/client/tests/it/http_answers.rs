@@ -96,6 +96,10 @@ async fn what_is_no_answer_to_the_request_is_refused() {
     check_fault(Reply::http(200, "content-type: application/json\r\n", "[]"), "Batches").await;
     check_fault(Reply::http(200, "content-type: application/json\r\n", ""), "empty body").await;
     check_fault(Reply::stream("data: nonsense\n\n"), "no message").await;
+    let broken = r#"{"jsonrpc":"2.0","id":$id,"result":{"x":NaN}}"#;
+    let at = "not valid JSON: expected value at line 1";
+    check_fault(Reply::http(200, "content-type: application/json\r\n", broken), at).await;
+    check_fault(Reply::stream(&format!("data: {broken}\n\n")), at).await;
     check_fault(Reply::http(202, "", ""), "wanted no answer (HTTP 202)").await;
     check_fault(Reply::http(204, "", ""), "wanted no answer (HTTP 204)").await;
     check_fault(Reply::http(200, "", "{}"), "without a content type").await;

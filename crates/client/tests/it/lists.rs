@@ -1,12 +1,13 @@
 //! Lists that several callers share. Their pages and how long they are kept are scripts (`tests/data`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use switchboard_client::{Cache, Client, ErrorCode, Limits};
 use switchboard_testkit::scripted_http::{Reply, ScriptedHttp};
 
-use crate::support::{builder, connect, discovered, page, tool};
+use crate::support::{builder, connect, discovered, page, pass, tool};
 
 async fn plain_server<M: Into<String>>(steps: impl IntoIterator<Item = (M, Reply)>) -> ScriptedHttp {
     ScriptedHttp::play(steps).await.always("server/discover", Reply::result(&discovered()))
@@ -125,12 +126,45 @@ async fn a_patient_caller_does_not_fail_with_an_impatient_one() {
     ])
     .await;
     let client = connect(&server).await;
-    let impatient = client.prompts().timeout(std::time::Duration::from_millis(50)).into_future();
+    let short = Duration::from_secs(5);
+    let impatient = client.prompts().timeout(short).into_future();
     let patient = client.prompts().into_future();
-    let (impatient, patient) = tokio::join!(impatient, patient);
+    let asked = async {
+        server.heard("prompts/list", 1).await;
+        pass(short).await;
+    };
+    let (impatient, patient, ()) = tokio::join!(impatient, patient, asked);
     assert!(impatient.unwrap_err().is_timeout());
     patient.unwrap();
     server.finish();
+}
+
+#[tokio::test]
+async fn a_list_that_is_larger_than_the_limit_over_all_pages_is_an_error_that_names_it() {
+    let described = |name: &str| {
+        let mut tool = tool(name);
+        tool["description"] = "x".repeat(900).into();
+        json!([tool])
+    };
+    for (list_bytes, fits) in [(10_000, true), (1_500, false), (500, false)] {
+        let server =
+            plain_server([("tools/list", Reply::result(&page("tools", described("a"), Some("n"))))]).await;
+        if list_bytes > 500 {
+            server.then("tools/list", Reply::result(&page("tools", described("b"), None)));
+        }
+        let mut limits = Limits::default();
+        limits.list_bytes = list_bytes;
+        let client = builder().limits(limits).http(server.url()).await.unwrap();
+        match client.tools().await {
+            Ok(tools) => assert!(fits && tools.len() == 2, "{list_bytes}"),
+            Err(error) => {
+                assert!(!fits && error.is_limit() && !error.is_transient(), "{error}");
+                let shown = error.to_string();
+                assert!(shown.contains(&format!("larger than list_bytes ({list_bytes} bytes)")), "{shown}");
+            }
+        }
+        server.finish();
+    }
 }
 
 #[tokio::test]

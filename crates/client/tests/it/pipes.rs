@@ -36,6 +36,36 @@ async fn a_call_over_a_pipe_needs_no_listing_and_is_seen_by_the_tap() {
     assert!(client.call("f", &()).await.unwrap_err().is_cancelled());
 }
 
+/// What some servers write in place of an answer.
+const BROKEN: [&str; 3] = [
+    r#"{"jsonrpc":"2.0","id":$id,"result":{"ttlMs":NaN}}"#,
+    r#"{"jsonrpc":"2.0","id":$id,"result":{"content":[{"type":"te"#,
+    r#"[{"jsonrpc":"2.0","id":$id,"result":{}}]"#,
+];
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_message_in_place_of_an_answer_ends_the_request_at_once_and_says_why() {
+    for (broken, method) in
+        BROKEN.iter().flat_map(|broken| ["server/discover", "tools/call"].map(|m| (broken, m)))
+    {
+        let (pipe, _) = pipe_server(move |message| {
+            if message["method"] == method {
+                let broken = broken.replace("$id", &message["id"].to_string());
+                return Some(vec!["id: 1 {".into(), broken.into()]);
+            }
+            Some(vec![answer(message, &discovered())])
+        });
+        let started = tokio::time::Instant::now();
+        let error = match builder().pipe(pipe).await {
+            Ok(client) => client.call("f", &()).await.unwrap_err(),
+            Err(error) => error,
+        };
+        assert!(error.is_server_fault() && started.elapsed() < Duration::from_secs(1), "{error}");
+        let why = if broken.starts_with('[') { "Batches are not part" } else { "not valid JSON: " };
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn an_error_to_the_probe_is_legacy_and_a_modern_one_is_not() {
     for (code, legacy) in [(-32601, true), (-32602, true), (-32000, true), (-32021, false)] {

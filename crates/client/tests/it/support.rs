@@ -1,6 +1,7 @@
 //! What the tests share: a scripted server that answers the probe, and a scripted pipe.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_client::{Client, ClientBuilder};
@@ -55,11 +56,18 @@ pub(crate) async fn connect(server: &ScriptedHttp) -> Client {
     builder().http(server.url()).await.unwrap()
 }
 
+/// Lets this much time pass at once, however long anything takes on this machine.
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
 /// Answers a message with messages; `None` ends the connection.
 type Script = dyn FnMut(&Value) -> Option<Vec<Value>> + Send;
 
 /// A server at the other end of a pipe in memory. `script` is given each message, once it has been checked
-/// against the published schema.
+/// against the published schema; a string among its answers is a line that is no message.
 pub(crate) fn pipe_server(
     mut script: impl FnMut(&Value) -> Option<Vec<Value>> + Send + 'static,
 ) -> (Pipe, Arc<Mutex<Vec<Value>>>) {
@@ -76,11 +84,19 @@ pub(crate) fn pipe_server(
             log.lock().unwrap().push(message.clone());
             let Some(replies) = script(&message) else { return };
             for reply in replies {
-                writer.write_all(format!("{reply}\n").as_bytes()).await.unwrap();
+                writer.write_all(as_line(&reply).as_bytes()).await.unwrap();
             }
         }
     });
     (ours, heard)
+}
+
+/// A message as a line, or a text that is none, as it is.
+pub(crate) fn as_line(said: &Value) -> String {
+    match said {
+        Value::String(text) => format!("{text}\n"),
+        message => format!("{message}\n"),
+    }
 }
 
 pub(crate) fn answer(request: &Value, result: &Value) -> Value {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::StatusCode;
-use switchboard_protocol::frame::{Frame, NotificationFrame, ResponseFrame};
+use switchboard_protocol::frame::{Frame, NotificationFrame, ResponseFrame, answers_in};
 use switchboard_protocol::model::notification::name;
 use switchboard_protocol::{RequestId, Revision};
 use switchboard_sse::DEFAULT_EVENT_NAME;
@@ -24,7 +24,7 @@ use super::way::Way;
 use super::{Acknowledgement, End, GOODBYE, endpoint, forgotten, lock};
 use crate::error::{Delivery, Error, Kind, seconds};
 use crate::http::HttpLink;
-use crate::http::answer::outcome;
+use crate::http::answer::{decode, outcome};
 use crate::http::body::EventStream;
 use crate::legacy::{Ears, Over};
 use crate::link::{Opening, Said};
@@ -221,7 +221,24 @@ impl Shared {
             Ok(Frame::Notification(notification)) if notification.method == name::PROGRESS => {
                 self.take_progress(&notification, message.len());
             }
-            _ => hear(&self.ears, message),
+            Ok(frame) => self.ears.hear(frame),
+            Err(_) => self.take_refused(message),
+        }
+    }
+
+    /// Whoever waits for an answer that is no message learns of it; what else is none is for nobody.
+    fn take_refused(&self, message: &[u8]) {
+        let mut found = false;
+        for id in answers_in(message) {
+            if let Some(said) = lock(&self.open).waiting.remove(&id)
+                && let Err(fault) = decode(message)
+            {
+                let _ = said.try_send(Err(fault));
+                found = true;
+            }
+        }
+        if !found {
+            hear(&self.ears, message);
         }
     }
 

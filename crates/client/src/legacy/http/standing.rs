@@ -37,6 +37,7 @@ impl Drop for Standing {
 impl Standing {
     pub(super) fn open(shared: Arc<Shared>, ears: Arc<Ears>) -> Self {
         let over = shared.over();
+        ears.set_deaf(true);
         let task = tokio::spawn(async move {
             tokio::select! {
                 () = over => {}
@@ -56,6 +57,7 @@ async fn listen(shared: Arc<Shared>, ears: Arc<Ears>) {
         let mut asked = None;
         match way.get(after.as_ref()).await {
             Ok(mut events) => {
+                ears.set_deaf(false);
                 shared.set_listening();
                 if (was_open || begun.elapsed() >= LISTENING) && after.is_none() {
                     // Nothing tells the server where to go on, and somebody may have listened meanwhile.
@@ -63,7 +65,9 @@ async fn listen(shared: Arc<Shared>, ears: Arc<Ears>) {
                 }
                 was_open = true;
                 let opened = Instant::now();
-                if take_all(&way, &mut events, &ears).await || opened.elapsed() >= GOOD {
+                let heard = take_all(&way, &mut events, &ears).await;
+                ears.set_deaf(true);
+                if heard || opened.elapsed() >= GOOD {
                     backoff.reset();
                 }
                 after = id::last_event(events.decoder()).or(after);

@@ -176,6 +176,23 @@ async fn a_call_that_nobody_could_take_an_answer_for_ends_with_the_rule_that_was
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_no_message_in_place_of_an_answer_ends_the_request_at_once_and_says_why() {
+    for method in ["initialize", "tools/call"] {
+        let (pipe, _peer) = session(NEWEST, move |asked| {
+            let broken = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"x":NaN}}}}"#, asked["id"]);
+            (asked["method"] == method).then(|| Some(vec![broken.into()]))
+        });
+        let started = tokio::time::Instant::now();
+        let error = match builder().era(Era::Legacy).pipe(pipe).await {
+            Ok(client) => client.call("f", &()).await.unwrap_err(),
+            Err(error) => error,
+        };
+        assert!(error.is_server_fault() && started.elapsed() < Duration::from_secs(1), "{error}");
+        assert!(error.to_string().contains("not valid JSON: expected value at line 1"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_never_leaves_is_left() {
     let (pipe, mut peer) = session(NEWEST, |_| None);
     let client = builder().era(Era::Legacy).pipe(pipe).await.unwrap();

@@ -11,6 +11,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use crate::support::as_line;
+
 pub(crate) const NEWEST: &str = "2025-11-25";
 
 /// Every legacy revision, newest first.
@@ -99,7 +101,7 @@ pub(crate) fn peer(
                         asked.lock().unwrap().insert(id.to_string(), method.to_owned());
                     }
                 }
-                if writer.write_all(format!("{reply}\n").as_bytes()).await.is_err() {
+                if writer.write_all(as_line(&reply).as_bytes()).await.is_err() {
                     return;
                 }
             }

@@ -10,6 +10,7 @@ use switchboard_testkit::scripted_http::{Reply, ScriptedHttp};
 use tokio::sync::mpsc;
 
 use super::{builder, call, connect, handshake, initialized, response, server, text};
+use crate::support::pass;
 
 /// More than one byte a character.
 const SAID: &str = "读取 🎉";
@@ -199,13 +200,23 @@ async fn an_answer_of_another_type_of_id_is_not_taken_for_the_answer() {
         .await
         .of_legacy_era()
         .always("notifications/initialized", Reply::http(202, "", ""))
-        .always("notifications/cancelled", Reply::http(202, "", ""));
+        .always("notifications/cancelled", Reply::http(202, "", ""))
+        .always("response", Reply::http(202, "", ""));
     server.then("initialize", Reply::elsewhere(&live, &response(&initialized("2024-11-05"))));
     let client = connect(&server).await;
     let right = response(&text(SAID)).to_string().replace("\"$id\"", "$id");
-    server.then("tools/call", Reply::http(202, "", "").and_on(&live, format!("data: {as_text}\n\n")));
+    // What comes after it on the same stream is answered, so it has been read by then.
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let accepted = Reply::http(202, "", "").and_on(&live, format!("data: {as_text}\n\ndata: {ping}\n\n"));
+    server.then("tools/call", accepted);
     let asked = json!({});
-    let error = client.call("f", &asked).timeout(Duration::from_millis(100)).await.unwrap_err();
+    let calling = client.call("f", &asked).timeout(Duration::from_secs(5)).into_future();
+    let heard = async {
+        server.heard("response", 1).await;
+        pass(Duration::from_secs(5)).await;
+    };
+    let (outcome, ()) = tokio::join!(calling, heard);
+    let error = outcome.unwrap_err();
     assert!(error.is_timeout() && error.to_string().contains("a request that is not open"), "{error}");
     let accepted = Reply::http(202, "", "").and_on(&live, format!("data: {as_text}\n\ndata: {right}\n\n"));
     server.then("tools/call", accepted);

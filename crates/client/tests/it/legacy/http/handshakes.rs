@@ -8,6 +8,7 @@ use switchboard_testkit::scripted_http::{Reply, ScriptedHttp};
 use tokio::time::timeout;
 
 use super::{NEWEST, bare, builder, call, check_done, connect, handshake, methods, server, text};
+use crate::support::pass;
 
 #[tokio::test]
 async fn a_server_that_refuses_to_begin_is_told_so_and_asked_nothing_else() {
@@ -89,7 +90,13 @@ async fn a_server_that_never_takes_note_of_the_end_is_left() {
     .await;
     let client = connect(&server).await;
     let asked = json!({});
-    let error = client.call("f", &asked).timeout(Duration::from_millis(50)).await.unwrap_err();
+    let calling = client.call("f", &asked).timeout(Duration::from_secs(5)).into_future();
+    let heard = async {
+        server.heard("tools/call", 1).await;
+        pass(Duration::from_secs(5)).await;
+    };
+    let (outcome, ()) = tokio::join!(calling, heard);
+    let error = outcome.unwrap_err();
     assert!(error.is_timeout(), "{error}");
     timeout(Duration::from_secs(10), client.close()).await.unwrap();
     let error = call(&client).await.unwrap_err();

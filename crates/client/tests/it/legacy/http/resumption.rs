@@ -7,6 +7,7 @@ use switchboard_client::{Delivery, Limits};
 use switchboard_testkit::scripted_http::{Received, Reply, ScriptedHttp};
 
 use super::{builder, call, check_done, connect, done, server};
+use crate::support::pass;
 
 /// The requests that take a stream up again.
 fn resumed(server: &ScriptedHttp) -> Vec<Received> {
@@ -152,8 +153,16 @@ async fn a_session_that_is_forgotten_while_a_stream_is_broken_repeats_reads_alon
 async fn a_wait_that_is_longer_than_the_request_may_take_ends_with_its_clock() {
     let (server, client) =
         started([("tools/call", Reply::stream("id: 1\nretry: 99999999999999999999\ndata:\n\n"))]).await;
-    let call = client.call("f", &json!({})).timeout(Duration::from_millis(50));
-    assert!(call.await.unwrap_err().is_timeout());
+    let asked = json!({});
+    let calling = client.call("f", &asked).timeout(Duration::from_secs(5)).into_future();
+    let heard = async {
+        server.heard("tools/call", 1).await;
+        // The stream has ended before, so that the wait has begun once another answer has come.
+        client.tools().fresh().await.unwrap();
+        pass(Duration::from_secs(5)).await;
+    };
+    let (outcome, ()) = tokio::join!(calling, heard);
+    assert!(outcome.unwrap_err().is_timeout());
     // Nobody waits any more, and the server may still be at work.
     server.heard("notifications/cancelled", 1).await;
     assert!(resumed(&server).is_empty());

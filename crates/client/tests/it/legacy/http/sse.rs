@@ -154,6 +154,19 @@ async fn a_message_that_is_refused_ends_its_request_alone() {
 }
 
 #[tokio::test]
+async fn what_is_no_message_in_place_of_an_answer_ends_its_request_alone_and_says_why() {
+    let (server, live) = play(ENDPOINT).await;
+    let client = connect(&server).await.unwrap();
+    let broken = "data: {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"x\":NaN}}\n\n";
+    server.then("tools/call", Reply::http(202, "", "").and_on(&live, broken));
+    let error = call(&client).await.unwrap_err();
+    assert!(error.is_server_fault() && error.to_string().contains("not valid JSON: "), "{error}");
+    server.then("tools/call", Reply::elsewhere(&live, &response(&text("done"))));
+    check_done(call(&client).await);
+    assert_eq!(server.asked("GET").len(), 1);
+}
+
+#[tokio::test]
 async fn an_address_that_is_gone_is_the_end_of_the_session() {
     let (server, _live) = play(ENDPOINT).await;
     let client = connect(&server).await.unwrap();
