@@ -5,7 +5,8 @@
 use futures_util::StreamExt;
 
 use crate::error::ModelError;
-use crate::model::{Finish, Message, ModelEvent, ModelStream, ToolCallRequest, Usage, Warning};
+use crate::message::{Message, ToolCallRequest};
+use crate::model::{Finish, ModelEvent, ModelStream, Usage, Warning};
 
 /// One whole answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,8 @@ pub struct ModelAnswer {
     pub thinking: String,
     /// The calls, in the model's order, the defective ones among them: see [`ToolCallRequest::is_executable`].
     pub tool_calls: Vec<ToolCallRequest>,
+    /// What the provider wants back unchanged, if anything: see [`Message::Assistant`].
+    pub reasoning: Option<String>,
     /// Why the model stopped.
     pub finish: Finish,
     /// What it cost, if the provider said so.
@@ -30,6 +33,7 @@ impl Default for ModelAnswer {
             text: String::new(),
             thinking: String::new(),
             tool_calls: Vec::new(),
+            reasoning: None,
             finish: Finish::Other("unfinished".to_owned()),
             usage: None,
             warnings: Vec::new(),
@@ -57,6 +61,7 @@ impl ModelAnswer {
             ModelEvent::ThinkingDelta(delta) => self.thinking.push_str(&delta),
             ModelEvent::CallStart { .. } | ModelEvent::CallArgumentsDelta { .. } => {}
             ModelEvent::CallEnd { request, .. } => self.tool_calls.push(request),
+            ModelEvent::Reasoning(reasoning) => self.reasoning = Some(reasoning),
             ModelEvent::Usage(usage) => self.usage = Some(usage),
             ModelEvent::Warning(warning) => self.warnings.push(warning),
             ModelEvent::Finish(finish) => self.finish = finish,
@@ -70,6 +75,11 @@ impl ModelAnswer {
 
     /// The message to append to the conversation, all calls included: each must be answered.
     pub fn into_message(self) -> Message {
-        Message::Assistant { text: self.text, thinking: self.thinking, tool_calls: self.tool_calls }
+        Message::Assistant {
+            text: self.text,
+            thinking: self.thinking,
+            tool_calls: self.tool_calls,
+            reasoning: self.reasoning,
+        }
     }
 }

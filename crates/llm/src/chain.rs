@@ -1,37 +1,46 @@
 //! Which model is used: a chain of places that always says which one it took and why.
 //!
-//! In order: what was named explicitly; a key in the environment; a model server on this machine; none. It reads
-//! no environment itself (the caller passes a lookup) and asks no other host than the ones it was told and
-//! loopback. What to do without a model is the caller's business.
+//! In order: the endpoint that was named explicitly; a configured model; a key in the environment (`keys` has the
+//! known ones); a model server on this machine (`local`); none. It reads no environment itself (the caller passes
+//! a lookup) and asks no other host than the ones it was told and loopback. What to do without a model is the
+//! caller's business.
 
-mod probe;
+mod keys;
+mod local;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use url::Url;
 
-use crate::chain::probe::Found;
+use self::keys::{KNOWN, Known};
+pub use self::keys::{key_for, key_variables};
+use self::local::Found;
+use crate::config::ModelConfig;
 use crate::error::{Kind, ModelError};
 use crate::http_client::{is_loopback, parse_base_url};
-use crate::openai::OpenAiConfig;
 use crate::secret::Secret;
-
-const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
-const OPENAI_MODEL: &str = "gpt-5-mini";
-const OPENROUTER_BASE_URL: &str = "https://openrouter.ai/api/v1";
-/// OpenRouter's own choice of a model.
-const OPENROUTER_MODEL: &str = "openrouter/auto";
 
 /// What the chain is given.
 #[derive(Clone, Debug, Default)]
 pub struct ChainRequest {
-    /// The model that was named explicitly.
+    /// The model that was named explicitly: a configured one, or one as its provider calls it.
     pub model: Option<String>,
     /// The endpoint that was named explicitly.
     pub base_url: Option<String>,
+    /// The models that are configured, the preferred one first.
+    pub configured: Vec<Configured>,
     /// Whether and where to look for servers on this machine.
     pub probe: Probe,
+}
+
+/// A model that is configured under a name of the person's own.
+#[derive(Clone, Debug)]
+pub struct Configured {
+    /// The name.
+    pub name: String,
+    /// The model.
+    pub config: ModelConfig,
 }
 
 /// Whether and where to look for model servers on this machine.
@@ -111,6 +120,11 @@ impl LocalKind {
 pub enum Link {
     /// An endpoint that was named explicitly.
     Flags,
+    /// A configured model.
+    Configured {
+        /// Its name in the configuration.
+        name: String,
+    },
     /// An endpoint or a key from the environment.
     Environment {
         /// The variable that decided.
@@ -135,7 +149,7 @@ pub struct Resolution {
     /// Why, in one line for people: the model, the endpoint, and what decided.
     pub reason: String,
     /// The model, unless there is none.
-    pub model: Option<OpenAiConfig>,
+    pub model: Option<ModelConfig>,
 }
 
 /// Walks the chain. `environment` looks up a variable; an empty value counts as none.
@@ -158,87 +172,108 @@ pub struct Resolution {
 /// an endpoint that names no model where none was given. What was asked for is never replaced silently.
 pub async fn resolve(
     request: &ChainRequest,
-    environment: impl Fn(&str) -> Option<String>,
+    environment: impl Fn(&str) -> Option<String> + Sync,
 ) -> Result<Resolution, ModelError> {
-    let request = ChainRequest {
-        model: given(request.model.clone()),
-        base_url: given(request.base_url.clone()),
-        probe: request.probe.clone(),
-    };
+    let named = given(request.model.clone());
     let lookup = |name: &str| given(environment(name));
-    if let Some(base_url) = &request.base_url {
-        return from_flags(&request, base_url, &lookup).await;
+    if let Some(base_url) = given(request.base_url.clone()) {
+        return from_flags(named, &base_url, &lookup).await;
     }
-    if let Some(found) = from_openai(&request, &lookup).await? {
+    if let Some(found) = from_configuration(named.as_deref(), &request.configured) {
         return Ok(found);
     }
-    if let Some(key) = lookup("OPENROUTER_API_KEY") {
-        let model = request.model.unwrap_or_else(|| OPENROUTER_MODEL.to_owned());
-        return environment_link("OPENROUTER_API_KEY", OPENROUTER_BASE_URL, model, Some(key));
+    for known in KNOWN {
+        if let Some(found) = from_environment(known, named.as_deref(), &lookup).await? {
+            return Ok(found);
+        }
     }
-    from_this_machine(&request).await
+    from_this_machine(named.as_deref(), &request.probe).await
 }
 
-type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+/// The models that an endpoint says it has, for people: not all say so, and not all that they have. Empty where nothing
+/// can be learned.
+pub async fn listed(config: &ModelConfig) -> Vec<String> {
+    let found = local::listed(config.provider, &config.base_url, config.api_key.as_ref()).await;
+    found.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+type Lookup<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 fn given(value: Option<String>) -> Option<String> {
     value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
 async fn from_flags(
-    request: &ChainRequest,
+    model: Option<String>,
     base_url: &str,
     lookup: Lookup<'_>,
 ) -> Result<Resolution, ModelError> {
     let url = parse_base_url(base_url)?;
     // A key goes only where it belongs: OpenRouter's to OpenRouter, OpenAI's to what the person named instead.
-    let variable =
-        if url.domain() == Some("openrouter.ai") { "OPENROUTER_API_KEY" } else { "OPENAI_API_KEY" };
-    let key = lookup(variable).map(Secret::new);
-    let (model, source) = match (request.model.clone(), lookup("OPENAI_MODEL")) {
-        (Some(model), _) => (model, "as given"),
-        (None, Some(model)) => (model, "from OPENAI_MODEL"),
-        (None, None) => (probe::only_model(&url, key.as_ref()).await?, "the first that it lists"),
+    let known = keys::at(&url);
+    let key = lookup(known.key).map(Secret::new);
+    let provider = keys::provider_at(&url, known);
+    let (model, source) = match (model, known.model_variable.and_then(|name| Some((name, lookup(name)?)))) {
+        (Some(model), _) => (model, "as given".to_owned()),
+        (None, Some((variable, model))) => (model, format!("from {variable}")),
+        (None, None) => {
+            let model = local::only_model(provider, &url, key.as_ref()).await?;
+            (model, "the first that it lists".to_owned())
+        }
     };
-    let with_key = if key.is_some() { format!(", with the key in {variable}") } else { String::new() };
+    let with_key = if key.is_some() { format!(", with the key in {}", known.key) } else { String::new() };
     let reason =
         format!("model {model} ({source}) at {}, the base URL that was given{with_key}", shown(&url));
-    let mut config = OpenAiConfig::new(base_url, model)?;
+    let mut config = ModelConfig::new(provider, base_url, model)?;
     config.api_key = key;
     Ok(Resolution { link: Link::Flags, reason, model: Some(config) })
 }
 
-async fn from_openai(request: &ChainRequest, lookup: Lookup<'_>) -> Result<Option<Resolution>, ModelError> {
-    let key = lookup("OPENAI_API_KEY");
-    let base_url = lookup("OPENAI_BASE_URL");
-    let variable = match (&key, &base_url) {
-        (Some(_), _) => "OPENAI_API_KEY",
-        // Servers without a key are named like this.
-        (None, Some(_)) => "OPENAI_BASE_URL",
-        (None, None) => return Ok(None),
+/// The model of this name, or the first if none was named.
+fn from_configuration(named: Option<&str>, configured: &[Configured]) -> Option<Resolution> {
+    let found = match named {
+        None => configured.first()?,
+        Some(named) => configured
+            .iter()
+            .find(|model| model.name == named)
+            .or_else(|| configured.iter().find(|model| model.config.model == named))?,
     };
-    let model = match (request.model.clone().or_else(|| lookup("OPENAI_MODEL")), &base_url) {
-        (Some(model), _) => model,
-        (None, None) => OPENAI_MODEL.to_owned(),
-        (None, Some(base_url)) => {
-            let key = key.as_deref().map(Secret::new);
-            probe::only_model(&parse_base_url(base_url)?, key.as_ref()).await?
-        }
-    };
-    let base_url = base_url.unwrap_or_else(|| OPENAI_BASE_URL.to_owned());
-    environment_link(variable, &base_url, model, key).map(Some)
+    let Configured { name, config } = found.clone();
+    let reason = format!("model {} at {}, configured as {name}", config.model, shown(&config.base_url));
+    Some(Resolution { link: Link::Configured { name }, reason, model: Some(config) })
 }
 
-fn environment_link(
-    variable: &'static str,
-    base_url: &str,
-    model: String,
-    key: Option<String>,
-) -> Result<Resolution, ModelError> {
-    let mut config = OpenAiConfig::new(base_url, model)?;
-    config.api_key = key.map(Secret::new);
+async fn from_environment(
+    known: &Known,
+    named: Option<&str>,
+    lookup: Lookup<'_>,
+) -> Result<Option<Resolution>, ModelError> {
+    let key = lookup(known.key);
+    let base_url = known.base_url_variable.and_then(lookup);
+    let variable = match (&key, &base_url, known.base_url_variable) {
+        (Some(_), ..) => known.key,
+        // Servers without a key are named like this.
+        (None, Some(_), Some(variable)) if known.base_url_is_enough => variable,
+        _ => return Ok(None),
+    };
+    if base_url.is_none() && named.is_some_and(|model| !known.may_have(model)) {
+        return Ok(None);
+    }
+    let key = key.map(Secret::new);
+    let preferred = named.map(str::to_owned).or_else(|| known.model_variable.and_then(lookup));
+    let model = match (preferred, &base_url) {
+        (Some(model), _) => model,
+        (None, None) => known.model.to_owned(),
+        (None, Some(base_url)) => {
+            local::only_model(known.provider, &parse_base_url(base_url)?, key.as_ref()).await?
+        }
+    };
+    let base_url = base_url.unwrap_or_else(|| known.base_url.to_owned());
+    let mut config = ModelConfig::new(known.provider, &base_url, model)?;
+    config.api_key = key;
+    config.key_header = known.key_header;
     let reason = format!("model {} at {}, because {variable} is set", config.model, shown(&config.base_url));
-    Ok(Resolution { link: Link::Environment { variable }, reason, model: Some(config) })
+    Ok(Some(Resolution { link: Link::Environment { variable }, reason, model: Some(config) }))
 }
 
 /// A URL without its query, which may hold a key.
@@ -248,13 +283,13 @@ fn shown(url: &Url) -> Url {
     shown
 }
 
-async fn from_this_machine(request: &ChainRequest) -> Result<Resolution, ModelError> {
-    let found = match &request.probe {
+async fn from_this_machine(named: Option<&str>, probe: &Probe) -> Result<Resolution, ModelError> {
+    let found = match probe {
         Probe::Disabled => Vec::new(),
-        Probe::At { places, within } => probe::all(places, *within).await,
+        Probe::At { places, within } => local::all(places, *within).await,
     };
     // A server counts only if it has the model that was asked for.
-    let choice = found.into_iter().find_map(|Found { place, models }| match &request.model {
+    let choice = found.into_iter().find_map(|Found { place, models }| match named {
         None => Some((place, models.into_iter().next()?)),
         Some(wanted) => {
             let latest = format!("{wanted}:latest");
@@ -263,11 +298,11 @@ async fn from_this_machine(request: &ChainRequest) -> Result<Resolution, ModelEr
     });
     if let Some((LocalServer { kind, address }, model)) = choice {
         let reason = format!("model {model} of {} at {address}, which runs on this machine", kind.name());
-        let config = OpenAiConfig::new(&format!("http://{address}/v1"), model)?;
+        let config = ModelConfig::openai(&format!("http://{address}/v1"), model)?;
         debug_assert!(is_loopback(&config.base_url));
         return Ok(Resolution { link: Link::Local { kind, address }, reason, model: Some(config) });
     }
-    let looked = match &request.probe {
+    let looked = match probe {
         Probe::Disabled => "no server on this machine was looked for".to_owned(),
         Probe::At { places, .. } => {
             let places: Vec<String> =
@@ -275,8 +310,9 @@ async fn from_this_machine(request: &ChainRequest) -> Result<Resolution, ModelEr
             format!("no model server answers on this machine (tried {})", places.join(", "))
         }
     };
-    let reason = format!("no key in OPENAI_API_KEY or OPENROUTER_API_KEY, and {looked}");
-    match &request.model {
+    let reason =
+        format!("no model is configured, no key in {} or the like, and {looked}", keys::best_known());
+    match named {
         Some(model) => Err(ModelError::new(
             Kind::Configuration,
             format!("no endpoint is known for the model {model}: {reason}"),

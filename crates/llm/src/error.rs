@@ -15,6 +15,7 @@ pub struct ModelError {
     hint: Option<String>,
     status: Option<u16>,
     retry_after: Option<Duration>,
+    transient: bool,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -39,7 +40,15 @@ pub(crate) enum Kind {
 
 impl ModelError {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, status: None, retry_after: None, source: None }
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            status: None,
+            retry_after: None,
+            transient: false,
+            source: None,
+        }
     }
 
     /// Says what to do next. The first hint wins: it is the closest to the cause.
@@ -57,6 +66,16 @@ impl ModelError {
     pub(crate) fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
+    }
+
+    /// Says whether it may go better next time.
+    pub(crate) fn transient(mut self, transient: bool) -> Self {
+        self.transient = transient;
+        self
+    }
+
+    pub(crate) fn is_transient(&self) -> bool {
+        self.transient
     }
 
     pub(crate) fn map_message(mut self, map: impl FnOnce(String) -> String) -> Self {

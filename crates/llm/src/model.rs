@@ -1,13 +1,16 @@
 //! The seam: what a host says to a language model and what comes back, whoever serves it.
 //!
-//! No provider's wire format appears here. `openai` is one implementation; `answer` folds the events into one
-//! value for callers that do not stream.
+//! No provider's wire format appears here. `openai` and `anthropic` are the implementations; `message` has what a
+//! conversation is made of, `capabilities` what a model can do; `answer` folds the events into one value for
+//! callers that do not stream.
 
 use futures_core::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::capabilities::Capabilities;
 use crate::error::ModelError;
+use crate::message::{Message, ToolCallRequest, is_false};
 
 /// What a model sends back: events until [`ModelEvent::Finish`], or one error, after which the stream ends.
 ///
@@ -18,6 +21,11 @@ pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
 pub trait ChatModel: Send + Sync {
     /// The model's name, as its provider knows it.
     fn name(&self) -> &str;
+
+    /// What the model can do. What nobody knows is taken carefully.
+    fn capabilities(&self) -> &Capabilities {
+        &Capabilities::UNKNOWN
+    }
 
     /// Starts one answer. Nothing is sent before the stream is polled.
     fn chat(&self, request: ChatRequest) -> ModelStream;
@@ -50,6 +58,16 @@ pub struct ToolDefinition {
     /// The JSON schema of its arguments, an object. Kept as text: the order of its members means something to
     /// models.
     pub parameters: Box<RawValue>,
+    /// Whether the provider is to guarantee arguments that fit the schema, which must then be one it takes.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub strict: bool,
+}
+
+impl ToolDefinition {
+    /// A tool without guarantees of the provider.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Box<RawValue>) -> Self {
+        Self { name: name.into(), description: description.into(), parameters, strict: false }
+    }
 }
 
 /// Whether the model may, must or must not call a tool.
@@ -64,123 +82,6 @@ pub enum ToolChoice {
     Required,
     /// It must call this one.
     Named(String),
-}
-
-/// One message of the conversation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "role", rename_all = "lowercase")]
-pub enum Message {
-    /// Instructions of the host.
-    System {
-        /// The instructions.
-        text: String,
-    },
-    /// What the person said.
-    User {
-        /// The words.
-        text: String,
-    },
-    /// What the model answered.
-    Assistant {
-        /// The visible text, often empty beside calls.
-        text: String,
-        /// The model's thinking. Sent back only within the round it belongs to, and only to an endpoint that
-        /// delivered it in a field of its own.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        thinking: String,
-        /// Its calls, in order. Each must be answered by one [`Message::Tool`] before the next user message.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<ToolCallRequest>,
-    },
-    /// The answer to one call.
-    Tool {
-        /// The [`ToolCallRequest::id`] that this answers.
-        call_id: String,
-        /// What the model reads.
-        text: String,
-    },
-}
-
-impl Message {
-    /// Instructions of the host.
-    pub fn system(text: impl Into<String>) -> Self {
-        Self::System { text: text.into() }
-    }
-
-    /// What the person said.
-    pub fn user(text: impl Into<String>) -> Self {
-        Self::User { text: text.into() }
-    }
-
-    /// A plain answer of the model.
-    pub fn assistant(text: impl Into<String>) -> Self {
-        Self::Assistant { text: text.into(), thinking: String::new(), tool_calls: Vec::new() }
-    }
-
-    /// The answer to one call.
-    pub fn tool(call_id: impl Into<String>, text: impl Into<String>) -> Self {
-        Self::Tool { call_id: call_id.into(), text: text.into() }
-    }
-}
-
-/// A call that the model wants made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolCallRequest {
-    /// Unique in the conversation. Where the provider's own id was missing or already used, it is replaced, so
-    /// the assistant message and the tool message that answers it carry the new one together.
-    pub id: String,
-    /// The tool's name as the model wrote it. It may name no tool at all.
-    pub name: String,
-    /// The arguments: the text of one JSON object, `{}` if the model sent nothing. If there is a
-    /// [`defect`](Self::defect) of the arguments, the text as it came.
-    pub arguments: String,
-    /// Why this call must not be executed, if so. The model is to be told instead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub defect: Option<CallDefect>,
-}
-
-impl ToolCallRequest {
-    /// A complete call.
-    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
-        Self { id: id.into(), name: name.into(), arguments: arguments.into(), defect: None }
-    }
-
-    /// Whether the call is complete. A call that is not must never be made.
-    pub fn is_executable(&self) -> bool {
-        self.defect.is_none()
-    }
-}
-
-/// Why a call must not be executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CallDefect {
-    /// The answer ended inside the arguments.
-    Truncated,
-    /// The arguments are not JSON, or not a JSON object.
-    InvalidArguments,
-    /// The model named no tool.
-    Nameless,
-}
-
-impl CallDefect {
-    /// What to tell the model.
-    pub fn explanation(self) -> &'static str {
-        match self {
-            Self::Truncated => {
-                "The call was not executed: the answer was cut off inside its arguments. Make the call again with \
-                 shorter arguments, or in several smaller calls."
-            }
-            Self::InvalidArguments => {
-                "The call was not executed: its arguments are not a JSON object. Make the call again with a JSON \
-                 object that fits the tool's schema."
-            }
-            Self::Nameless => {
-                "The call was not executed: it names no tool. Make it again with a tool's name."
-            }
-        }
-    }
 }
 
 /// One step of an answer, in the order in which it happened.
@@ -213,6 +114,9 @@ pub enum ModelEvent {
         /// The call.
         request: ToolCallRequest,
     },
+    /// What the provider wants back, as it stands, while the calls of this answer are being answered: opaque JSON
+    /// for [`Message::Assistant`]. Sent at most once.
+    Reasoning(String),
     /// What the answer cost, if the provider says so.
     Usage(Usage),
     /// Something a person may want to know; the answer goes on.
@@ -247,6 +151,14 @@ pub struct Usage {
     pub output_tokens: u64,
     /// Tokens read from the provider's prompt cache, a part of `input_tokens`.
     pub cached_input_tokens: u64,
+    /// Tokens that were put into the provider's prompt cache, a part of `input_tokens`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Something a person may want to know about an answer.

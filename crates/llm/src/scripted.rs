@@ -1,18 +1,18 @@
-//! A model that plays a script, over the same HTTP wire as a real endpoint, so that the real client runs.
+//! A model that plays a script, over the same HTTP wires as real endpoints, so that the real clients run.
 //!
-//! For tests only (feature `scripted`). It binds a free loopback port, answers `POST …/chat/completions` with the
-//! turns of its script in order, checks what the script expects of each request, and records what it got. The
-//! format of scripts is in [`Script`].
+//! For tests only (feature `scripted`). It binds a free loopback port, answers `POST …/chat/completions` and
+//! `POST …/messages` with the turns of its script in order, each as that wire writes it, checks what the script
+//! expects of each request, and records what it got. The format of scripts is in [`Script`].
 //!
 //! ```
 //! use switchboard_llm::scripted::{Script, ScriptedModel};
-//! use switchboard_llm::{ChatModel, ChatRequest, Message, ModelAnswer, OpenAiConfig, OpenAiModel};
+//! use switchboard_llm::{ChatModel, ChatRequest, Message, ModelAnswer, ModelConfig, OpenAiModel};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! let script = Script::from_json(r#"{ "turns": [ { "expect": { "last_role": "user" }, "say": "Hello." } ] }"#)?;
 //! let server = ScriptedModel::start(script).await?;
 //!
-//! let model = OpenAiModel::new(OpenAiConfig::new(&server.base_url(), "scripted")?)?;
+//! let model = OpenAiModel::new(ModelConfig::openai(&server.base_url(), "scripted")?)?;
 //! let request = ChatRequest { messages: vec![Message::user("Hi!")], ..ChatRequest::default() };
 //! let answer = ModelAnswer::collect(model.chat(request)).await?;
 //!
@@ -24,6 +24,8 @@
 //! ```
 
 mod body;
+mod expect;
+mod render;
 mod script;
 
 use std::convert::Infallible;
@@ -41,10 +43,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use self::body::ScriptedBody;
-pub use self::script::{Call, Ending, Expect, Piece, Script, Turn};
+pub use self::script::{Call, Ending, Expect, Figures, Piece, Script, Turn};
 
 /// The largest request that is read, in bytes.
 const MAX_REQUEST_BYTES: usize = 64 << 20;
@@ -89,12 +92,31 @@ impl fmt::Display for ScriptMismatch {
 
 impl std::error::Error for ScriptMismatch {}
 
+/// Which wire a request came on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wire {
+    ChatCompletions,
+    Messages,
+}
+
+impl Wire {
+    fn of(path: &str) -> Option<Self> {
+        let path = path.split('?').next().unwrap_or_default();
+        match path {
+            _ if path.ends_with("/chat/completions") => Some(Self::ChatCompletions),
+            _ if path.ends_with("/messages") => Some(Self::Messages),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct State {
     script: Script,
     next: usize,
     requests: Vec<RecordedRequest>,
     problems: Vec<String>,
+    released: watch::Sender<bool>,
 }
 
 impl ScriptedModel {
@@ -105,8 +127,13 @@ impl ScriptedModel {
     pub async fn start(script: Script) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let state =
-            Arc::new(Mutex::new(State { script, next: 0, requests: Vec::new(), problems: Vec::new() }));
+        let state = Arc::new(Mutex::new(State {
+            script,
+            next: 0,
+            requests: Vec::new(),
+            problems: Vec::new(),
+            released: watch::Sender::new(false),
+        }));
         let task = tokio::spawn(accept(listener, Arc::clone(&state)));
         Ok(Self { address, state, task })
     }
@@ -119,6 +146,11 @@ impl ScriptedModel {
     /// The base URL to give to a client, such as `http://127.0.0.1:40123/v1`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// Lets go on what is held now and what would be held later.
+    pub fn release(&self) {
+        lock(&self.state).released.send_replace(true);
     }
 
     /// What has arrived so far, in order.
@@ -222,7 +254,12 @@ impl State {
         if let Err(problem) = turn.expect.check(request) {
             return self.mismatch(format!("request {}: {problem}", self.next + 1));
         }
-        let response = turn.respond(self.next, &request.body);
+        let mut released = self.released.subscribe();
+        let gate = async move {
+            // The script ends with its model.
+            let _ = released.wait_for(|released| *released).await;
+        };
+        let response = turn.respond(self.next, request, Box::pin(gate));
         self.next += 1;
         match response {
             Ok(response) => response,

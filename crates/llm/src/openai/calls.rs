@@ -6,14 +6,13 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use super::wire::WireCall;
-use crate::error::{Kind, ModelError};
-use crate::model::{CallDefect, ModelEvent, ToolCallRequest};
-
-/// The most calls that one answer may hold.
-pub(super) const MAX_CALLS: usize = 128;
+use crate::error::ModelError;
+use crate::message::ToolCallRequest;
+use crate::model::ModelEvent;
+use crate::wire::call::{MAX_CALLS, complete, too_many_calls};
 
 #[derive(Debug, Default)]
 pub(super) struct CallAssembler {
@@ -28,6 +27,14 @@ struct PartialCall {
     arguments: String,
     end: ObjectEnd,
     announced: bool,
+    extra: Option<Box<RawValue>>,
+}
+
+/// A call with what its provider wants back beside it.
+#[derive(Debug)]
+pub(super) struct FinishedCall {
+    pub(super) request: ToolCallRequest,
+    pub(super) extra: Option<Box<RawValue>>,
 }
 
 /// One fragment, without what is empty.
@@ -37,6 +44,7 @@ pub(super) struct Fragment {
     id: String,
     name: String,
     arguments: String,
+    extra: Option<Box<RawValue>>,
     /// The call is complete as it stands and never continues another one.
     whole: bool,
     /// The place of the fragment in its chunk.
@@ -51,6 +59,7 @@ impl Fragment {
             id: call.id,
             name: function.name,
             arguments: function.arguments,
+            extra: call.extra_content,
             whole,
             place,
         }
@@ -66,13 +75,7 @@ impl CallAssembler {
     ) -> Result<(), ModelError> {
         let position = match self.owner(&fragment) {
             Some(position) => position,
-            None if self.calls.len() == MAX_CALLS => {
-                return Err(ModelError::new(
-                    Kind::TooLarge,
-                    format!("the model made more than {MAX_CALLS} calls in one answer"),
-                )
-                .with_hint("ask it to do less at once, or choose another model"));
-            }
+            None if self.calls.len() == MAX_CALLS => return Err(too_many_calls()),
             None => {
                 self.calls.push(PartialCall::default());
                 self.calls.len() - 1
@@ -116,11 +119,7 @@ impl CallAssembler {
 
     /// The calls in their final form, with their positions. `cut_off` says that the answer ended for want of tokens, so that the last
     /// call may lack its arguments altogether.
-    pub(super) fn finish(
-        self,
-        used_ids: &mut HashSet<String>,
-        cut_off: bool,
-    ) -> Vec<(usize, ToolCallRequest)> {
+    pub(super) fn finish(self, used_ids: &mut HashSet<String>, cut_off: bool) -> Vec<(usize, FinishedCall)> {
         let last = self.calls.len().saturating_sub(1);
         self.calls
             .into_iter()
@@ -141,6 +140,7 @@ impl PartialCall {
         if self.name.is_empty() {
             self.name = fragment.name;
         }
+        self.extra = fragment.extra.or(self.extra.take());
         self.end.scan(&fragment.arguments);
         self.arguments.push_str(&fragment.arguments);
         let delta = if self.announced {
@@ -157,41 +157,9 @@ impl PartialCall {
         }
     }
 
-    fn finish(self, used_ids: &mut HashSet<String>, cut_off: bool) -> ToolCallRequest {
-        let (arguments, defect) = complete_arguments(&self.arguments, cut_off);
-        let defect = if self.name.is_empty() { Some(CallDefect::Nameless) } else { defect };
-        ToolCallRequest { id: claim_id(self.id, used_ids), name: self.name, arguments, defect }
-    }
-}
-
-/// The text of the arguments as one JSON object, or what is wrong with it.
-pub(super) fn complete_arguments(text: &str, cut_off: bool) -> (String, Option<CallDefect>) {
-    let trimmed = text.trim();
-    if trimmed.is_empty() && cut_off {
-        return (String::new(), Some(CallDefect::Truncated));
-    }
-    if trimmed.is_empty() || trimmed == "null" {
-        return ("{}".to_owned(), None);
-    }
-    match serde_json::from_str::<IgnoredAny>(trimmed) {
-        Ok(_) if trimmed.starts_with('{') => (trimmed.to_owned(), None),
-        Err(error) if error.is_eof() || cut_off => (text.to_owned(), Some(CallDefect::Truncated)),
-        _ => (text.to_owned(), Some(CallDefect::InvalidArguments)),
-    }
-}
-
-/// The provider's id if it is there and new in this conversation, else one that is.
-pub(super) fn claim_id(id: String, used: &mut HashSet<String>) -> String {
-    if !id.is_empty() && used.insert(id.clone()) {
-        return id;
-    }
-    let mut number = used.len() + 1;
-    loop {
-        let fresh = format!("call_{number}");
-        if used.insert(fresh.clone()) {
-            return fresh;
-        }
-        number += 1;
+    fn finish(self, used_ids: &mut HashSet<String>, cut_off: bool) -> FinishedCall {
+        let request = complete((self.id, self.name), &self.arguments, used_ids, cut_off);
+        FinishedCall { request, extra: self.extra }
     }
 }
 

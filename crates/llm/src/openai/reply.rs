@@ -1,23 +1,26 @@
 //! What the chunks of an answer mean: text, thinking, calls, and why it ended.
-//!
-//! `finish_reason` is a hint. What the answer holds decides: complete calls are calls whatever the reason says,
-//! and a reason that announces calls makes none.
 
 use std::collections::{HashSet, VecDeque};
 
-use super::ThinkingField;
 use super::calls::{CallAssembler, Fragment};
-use super::failure::shorten;
+use super::details::{self, Detail};
+use super::kept::Kept;
 use super::printed;
-use super::reader::malformed;
 use super::think::{Piece, ThinkSplitter};
 use super::wire::{Body, Chunk, WireCall, WireFunction, WireUsage};
 use crate::error::ModelError;
-use crate::model::{Finish, ModelEvent, Usage, Warning};
+use crate::model::{ModelEvent, Usage, Warning};
+use crate::wire;
+use crate::wire::body::{interrupted, malformed, no_answer};
+use crate::wire::failure::Failure;
+use crate::wire::finish::{decide, is_length};
+use crate::wire::learned::{Learned, ThinkingField};
 
 /// What of the request matters for reading its answer.
 #[derive(Debug, Default)]
 pub(super) struct Context {
+    /// The model that was asked.
+    pub(super) model: String,
     /// Ids of calls that the conversation holds already.
     pub(super) used_ids: HashSet<String>,
     /// Names of the tools that were offered.
@@ -25,7 +28,7 @@ pub(super) struct Context {
 }
 
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(crate) struct Reply {
     context: Context,
     events: VecDeque<ModelEvent>,
     answered: bool,
@@ -34,6 +37,7 @@ pub(super) struct Reply {
     usage: Option<Usage>,
     splitter: ThinkSplitter,
     thinking_field: Option<ThinkingField>,
+    details: Vec<Detail>,
     calls: CallAssembler,
     /// The deprecated single call, used only if there is no other.
     single: CallAssembler,
@@ -52,28 +56,17 @@ impl Reply {
             usage: None,
             splitter: ThinkSplitter::default(),
             thinking_field: None,
+            details: Vec::new(),
             calls: CallAssembler::default(),
             single: CallAssembler::default(),
             start: String::new(),
         }
     }
 
-    pub(super) fn events(&mut self) -> &mut VecDeque<ModelEvent> {
-        &mut self.events
-    }
-
-    pub(super) fn has_finish_reason(&self) -> bool {
-        !self.finish_reason.is_empty()
-    }
-
-    pub(super) fn thinking_field(&self) -> Option<ThinkingField> {
-        self.thinking_field
-    }
-
     /// Takes one chunk. `whole` says that it is the complete answer, so each call in it stands for itself.
-    pub(super) fn take(&mut self, chunk: Chunk, whole: bool) -> Result<(), ModelError> {
+    fn take(&mut self, chunk: Chunk, whole: bool) -> Result<(), ModelError> {
         // Some servers count up in every chunk: the last word counts.
-        if let Some(usage) = chunk.usage {
+        if let Some(usage) = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage)) {
             self.usage = Some(count(&usage));
         }
         for choice in chunk.choices.unwrap_or_default() {
@@ -103,6 +96,13 @@ impl Reply {
             if !thinking.is_empty() && *self.thinking_field.get_or_insert(field) == field {
                 self.events.push_back(ModelEvent::ThinkingDelta(thinking));
             }
+        }
+        for detail in body.reasoning_details {
+            // Shown only where no plain field says the same.
+            if self.thinking_field.is_none() && !detail.words().is_empty() {
+                self.events.push_back(ModelEvent::ThinkingDelta(detail.words().to_owned()));
+            }
+            details::push(&mut self.details, detail);
         }
         if !body.content.is_empty() {
             for piece in self.splitter.push(&body.content) {
@@ -140,10 +140,51 @@ impl Reply {
         });
     }
 
+    /// Sends the calls in their final form and returns how many there are.
+    fn finish_calls(&mut self) -> usize {
+        let cut_off = is_length(&self.finish_reason);
+        let mut calls = std::mem::take(&mut self.calls).finish(&mut self.context.used_ids, cut_off);
+        if calls.is_empty() {
+            calls = std::mem::take(&mut self.single).finish(&mut self.context.used_ids, cut_off);
+            for (call, finished) in &calls {
+                let name = finished.request.name.clone();
+                self.events.push_back(ModelEvent::CallStart { call: *call, name });
+            }
+        }
+        let count = calls.len();
+        let mut extras = Vec::with_capacity(count);
+        for (call, finished) in calls {
+            extras.push(finished.extra);
+            self.events.push_back(ModelEvent::CallEnd { call, request: finished.request });
+        }
+        let details = std::mem::take(&mut self.details);
+        let kept = Kept::new(&self.context.model, self.thinking_field, details, extras);
+        self.events.extend(kept.write().map(ModelEvent::Reasoning));
+        count
+    }
+
+    fn warn(&mut self, warning: Warning) {
+        self.events.push_back(ModelEvent::Warning(warning));
+    }
+}
+
+impl wire::Reply for Reply {
+    const HINT: &'static str =
+        "check that the base URL is one of an OpenAI-compatible API (it usually ends in /v1)";
+
+    fn take_event(&mut self, _name: &str, data: &[u8]) -> Result<bool, ModelError> {
+        self.take(read_chunk(data)?, false)?;
+        Ok(false)
+    }
+
+    fn take_whole(&mut self, body: &[u8]) -> Result<(), ModelError> {
+        self.take(read_chunk(body)?, true)
+    }
+
     /// The answer has ended; `terminated` says that the endpoint said so itself.
-    pub(super) fn finish(&mut self, terminated: bool) -> Result<(), ModelError> {
+    fn finish(&mut self, terminated: bool) -> Result<(), ModelError> {
         if !self.answered {
-            return Err(malformed("the endpoint answered without any choice"));
+            return Err(malformed::<Self>("the endpoint answered without any choice"));
         }
         if let Some(piece) = self.splitter.finish() {
             self.show(piece);
@@ -160,54 +201,21 @@ impl Reply {
         if let Some(usage) = self.usage {
             self.events.push_back(ModelEvent::Usage(usage));
         }
-        let finish = self.decide(calls);
-        self.events.push_back(ModelEvent::Finish(finish));
+        decide(&self.finish_reason, calls, self.refused, &mut self.events);
         Ok(())
     }
 
-    /// Sends the calls in their final form and returns how many there are.
-    fn finish_calls(&mut self) -> usize {
-        let cut_off = is_length(&self.finish_reason);
-        let mut calls = std::mem::take(&mut self.calls).finish(&mut self.context.used_ids, cut_off);
-        if calls.is_empty() {
-            calls = std::mem::take(&mut self.single).finish(&mut self.context.used_ids, cut_off);
-            for (call, request) in &calls {
-                self.events.push_back(ModelEvent::CallStart { call: *call, name: request.name.clone() });
-            }
-        }
-        let count = calls.len();
-        self.events.extend(calls.into_iter().map(|(call, request)| ModelEvent::CallEnd { call, request }));
-        count
+    fn events(&mut self) -> &mut VecDeque<ModelEvent> {
+        &mut self.events
     }
 
-    fn decide(&mut self, calls: usize) -> Finish {
-        let reason = self.finish_reason.clone();
-        let announced = matches!(reason.as_str(), "tool_calls" | "function_call" | "tool_use");
-        if is_length(&reason) {
-            return Finish::Length;
-        }
-        if self.refused || matches!(reason.as_str(), "content_filter" | "refusal" | "safety") {
-            return Finish::ContentFilter;
-        }
-        if announced == (calls == 0) {
-            let reason = if reason.is_empty() { "none".to_owned() } else { shorten(&reason) };
-            self.warn(Warning::FinishMismatch { reason });
-        }
-        match reason.as_str() {
-            _ if calls > 0 => Finish::ToolCalls,
-            "" | "stop" | "eos" | "end_turn" => Finish::Stop,
-            _ if announced => Finish::Stop,
-            _ => Finish::Other(reason),
-        }
+    fn has_finish_reason(&self) -> bool {
+        !self.finish_reason.is_empty()
     }
 
-    fn warn(&mut self, warning: Warning) {
-        self.events.push_back(ModelEvent::Warning(warning));
+    fn teach(&self, learned: &mut Learned) {
+        learned.thinking_field = self.thinking_field.or(learned.thinking_field);
     }
-}
-
-fn is_length(reason: &str) -> bool {
-    matches!(reason, "length" | "max_tokens" | "model_length")
 }
 
 fn count(usage: &WireUsage) -> Usage {
@@ -218,6 +226,28 @@ fn count(usage: &WireUsage) -> Usage {
             .prompt_tokens_details
             .as_ref()
             .and_then(|details| details.cached_tokens)
+            .or(usage.prompt_cache_hit_tokens)
+            .unwrap_or(0),
+        cache_write_tokens: usage
+            .prompt_tokens_details
+            .as_ref()
+            .and_then(|details| details.cache_write_tokens)
             .unwrap_or(0),
     }
+}
+
+/// Decodes one chunk, or the error that stands in its place.
+fn read_chunk(data: &[u8]) -> Result<Chunk, ModelError> {
+    let chunk = match serde_json::from_slice::<Chunk>(data) {
+        Ok(chunk) => chunk,
+        // A list of errors is no chunk, but it is an error with words.
+        Err(_) if data.trim_ascii_start().starts_with(b"[") => return Err(interrupted(&Failure::read(data))),
+        Err(error) => return Err(no_answer::<Reply>("chat completion", data, error)),
+    };
+    let bare = chunk.choices.is_none()
+        && (chunk.object.as_deref() == Some("error") || chunk.detail.is_some() || chunk.message.is_some());
+    if chunk.error.is_some() || bare {
+        return Err(interrupted(&Failure::read(data)));
+    }
+    Ok(chunk)
 }

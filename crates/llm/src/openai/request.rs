@@ -6,21 +6,20 @@ use std::collections::HashSet;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::calls::{claim_id, complete_arguments};
-use super::learned::{Learned, RequestOption};
-use super::reply::Context;
+use super::content::{Content, Part, split, with_words};
+use super::details::Detail;
+use super::kept::Kept;
+use super::reply::{Context, Reply};
+use crate::config::ModelConfig;
 use crate::error::{Kind, ModelError};
-use crate::model::{ChatRequest, Message, ToolCallRequest, ToolChoice};
+use crate::message::{Image, Message, ToolCallRequest};
+use crate::model::{ChatRequest, ToolChoice, ToolDefinition};
+use crate::wire::Encoded;
+use crate::wire::call::{OpenCalls, arguments_sent_back, claim_id, name_sent_back};
+use crate::wire::learned::{Learned, RequestOption, ThinkingField};
 
-/// A request in its wire form.
-#[derive(Debug)]
-pub(super) struct Encoded {
-    pub(super) body: Vec<u8>,
-    /// The optional parts that it holds.
-    pub(super) sent: Vec<RequestOption>,
-    /// What reading the answer needs.
-    pub(super) context: Context,
-}
+/// OpenAI's own endpoint takes only the newer name of the limit from models that think.
+const OPENAI_HOST: &str = "api.openai.com";
 
 #[derive(Serialize)]
 struct WireRequest<'a> {
@@ -51,12 +50,13 @@ struct StreamOptions {
 #[derive(Serialize)]
 struct WireMessage<'a> {
     role: &'static str,
-    /// Never null: some chat templates print a null.
-    content: &'a str,
+    content: Content,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<Detail>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<WireCall>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +68,8 @@ struct WireCall {
     id: String,
     r#type: &'static str,
     function: WireFunction,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<Box<RawValue>>,
 }
 
 #[derive(Serialize)]
@@ -87,6 +89,8 @@ struct WireDefinition<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a RawValue,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    strict: bool,
 }
 
 #[derive(Serialize)]
@@ -102,143 +106,204 @@ struct NamedFunction<'a> {
     name: &'a str,
 }
 
-/// Encodes `request` for a model of an endpoint of which `learned` is known.
+/// Encodes `request` for an endpoint of which `learned` is known.
 pub(super) fn encode(
     request: &ChatRequest,
-    model: &str,
-    stream: bool,
+    config: &ModelConfig,
     learned: Learned,
-) -> Result<Encoded, ModelError> {
-    let mut sent = Vec::new();
-    let mut accept = |wanted: bool, option: RequestOption| {
-        let accepted = wanted && learned.accepts(option);
-        if accepted {
-            sent.push(option);
-        }
-        accepted
-    };
+) -> Result<Encoded<Reply>, ModelError> {
+    let mut options = Options { learned, sent: Vec::new() };
     let has_tools = !request.tools.is_empty();
-    let with_choice = accept(has_tools && request.tool_choice != ToolChoice::Auto, RequestOption::ToolChoice);
-    let with_parallel =
-        accept(has_tools && request.parallel_tool_calls.is_some(), RequestOption::ParallelToolCalls);
-    let with_temperature = accept(request.temperature.is_some(), RequestOption::Temperature);
-    let with_max_tokens = accept(request.max_tokens.is_some(), RequestOption::MaxTokens);
-    let with_stream_options = accept(stream, RequestOption::StreamOptions);
-    let replayed = learned.thinking_field.map(RequestOption::Thinking).filter(|option| accept(true, *option));
-
-    let mut conversation = Conversation::default();
-    let messages = conversation.encode(&request.messages, replayed);
+    let tool_choice = wire_choice(&request.tool_choice).filter(|_| {
+        options.accept(has_tools && request.tool_choice != ToolChoice::Auto, RequestOption::ToolChoice)
+    });
+    let parallel_tool_calls =
+        request.parallel_tool_calls.filter(|_| options.accept(has_tools, RequestOption::ParallelToolCalls));
+    let temperature = request.temperature.filter(|_| options.accept(true, RequestOption::Temperature));
+    let (max_tokens, max_completion_tokens) = limit(request.max_tokens, config, &mut options);
+    let with_stream_options = options.accept(config.stream, RequestOption::StreamOptions);
+    let strict = options.accept(request.tools.iter().any(|tool| tool.strict), RequestOption::Strict);
+    let mut conversation = Conversation::new(config, options);
+    let messages = conversation.encode(&request.messages);
     let body = WireRequest {
-        model,
+        model: &config.model,
         messages,
-        tools: request.tools.iter().map(wire_tool).collect(),
-        tool_choice: with_choice.then(|| wire_choice(&request.tool_choice)).flatten(),
-        parallel_tool_calls: request.parallel_tool_calls.filter(|_| with_parallel),
-        temperature: request.temperature.filter(|_| with_temperature),
-        max_tokens: request.max_tokens.filter(|_| with_max_tokens),
-        max_completion_tokens: request.max_tokens.filter(|_| !with_max_tokens),
-        stream,
+        tools: request.tools.iter().map(|tool| wire_tool(tool, strict)).collect(),
+        tool_choice,
+        parallel_tool_calls,
+        temperature,
+        max_tokens,
+        max_completion_tokens,
+        stream: config.stream,
         stream_options: with_stream_options.then_some(StreamOptions { include_usage: true }),
     };
     let body = serde_json::to_vec(&body).map_err(|error| {
         ModelError::new(Kind::Configuration, "the request cannot be encoded").with_source(error)
     })?;
     let tools = request.tools.iter().map(|tool| tool.name.clone()).collect();
-    Ok(Encoded { body, sent, context: Context { used_ids: conversation.used_ids, tools } })
+    let context = Context { model: config.model.clone(), used_ids: conversation.used_ids, tools };
+    Ok(Encoded { body, sent: conversation.options.sent, reply: Reply::new(context) })
 }
 
-/// The ids of a conversation on the wire. Each call's id is unique, whatever the stored conversation says, and
-/// the message that answers it follows.
-#[derive(Default)]
-struct Conversation {
+/// What the endpoint accepts, and what of it this request holds.
+struct Options {
+    learned: Learned,
+    sent: Vec<RequestOption>,
+}
+
+impl Options {
+    /// Whether `option` goes into the request.
+    fn accept(&mut self, wanted: bool, option: RequestOption) -> bool {
+        let accepted = wanted && self.learned.accepts(option);
+        if accepted && !self.sent.contains(&option) {
+            self.sent.push(option);
+        }
+        accepted
+    }
+}
+
+/// The limit of the answer under its older and its newer name. One of them holds it, whatever was rejected.
+fn limit(wanted: Option<u32>, config: &ModelConfig, options: &mut Options) -> (Option<u32>, Option<u32>) {
+    let newer_first = config.base_url.domain() == Some(OPENAI_HOST);
+    let rejected = |option| !options.learned.accepts(option);
+    let newer = match (rejected(RequestOption::MaxTokens), rejected(RequestOption::MaxCompletionTokens)) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => newer_first,
+    };
+    let option = if newer { RequestOption::MaxCompletionTokens } else { RequestOption::MaxTokens };
+    options.accept(wanted.is_some(), option);
+    if newer { (None, wanted) } else { (wanted, None) }
+}
+
+/// A conversation on the wire. Each call's id is unique, whatever the stored conversation says, and the message
+/// that answers it follows.
+struct Conversation<'c> {
+    config: &'c ModelConfig,
+    options: Options,
     used_ids: HashSet<String>,
-    /// The calls of the last assistant message that are not answered: own id, id on the wire.
-    open: Vec<(String, String)>,
+    open: OpenCalls,
+    /// Pictures of results, for the message that follows the answers to the calls.
+    pictures: Vec<Part>,
 }
 
-impl Conversation {
-    fn encode<'a>(
-        &mut self,
-        messages: &'a [Message],
-        replayed: Option<RequestOption>,
-    ) -> Vec<WireMessage<'a>> {
-        // Thinking belongs to its round, which began with the last words of the person.
-        let round = messages.iter().rposition(|message| matches!(message, Message::User { .. })).unwrap_or(0);
-        messages
-            .iter()
-            .enumerate()
-            .map(|(position, message)| match message {
-                Message::System { text } => plain("system", text),
-                Message::User { text } => plain("user", text),
-                Message::Assistant { text, thinking, tool_calls } => {
-                    let thinking = Some(thinking.as_str())
-                        .filter(|thinking| position > round && !thinking.is_empty())
-                        .zip(replayed);
-                    let field =
-                        |name| thinking.and_then(|(text, option)| (option.name() == name).then_some(text));
-                    WireMessage {
-                        reasoning_content: field("reasoning_content"),
-                        reasoning: field("reasoning"),
-                        tool_calls: self.calls(tool_calls),
-                        ..plain("assistant", text)
-                    }
-                }
-                Message::Tool { call_id, text } => {
-                    WireMessage { tool_call_id: Some(self.answer(call_id)), ..plain("tool", text) }
-                }
-            })
-            .collect()
+impl<'c> Conversation<'c> {
+    fn new(config: &'c ModelConfig, options: Options) -> Self {
+        Self { config, options, used_ids: HashSet::new(), open: OpenCalls::default(), pictures: Vec::new() }
     }
 
-    fn calls(&mut self, calls: &[ToolCallRequest]) -> Vec<WireCall> {
-        self.open.clear();
+    fn encode<'a>(&mut self, messages: &'a [Message]) -> Vec<WireMessage<'a>> {
+        // Thinking belongs to its round, which began with the last words of the person.
+        let round = messages.iter().rposition(|message| matches!(message, Message::User { .. })).unwrap_or(0);
+        let mut encoded = Vec::with_capacity(messages.len());
+        for (position, message) in messages.iter().enumerate() {
+            if !matches!(message, Message::Tool { .. }) {
+                encoded.extend(self.pictures_of_results());
+            }
+            encoded.push(match message {
+                Message::System { text } => plain("system", Content::Words(text.clone())),
+                Message::User { text, images } => {
+                    let (pictures, words) = self.split(images);
+                    plain("user", Content::new(with_words(text, &words), pictures))
+                }
+                Message::Assistant { .. } => self.assistant(message, position > round),
+                Message::Tool { call_id, text, images, .. } => self.result(call_id, text, images),
+            });
+        }
+        encoded.extend(self.pictures_of_results());
+        encoded
+    }
+
+    fn split(&mut self, images: &[Image]) -> (Vec<Part>, Vec<String>) {
+        let sees = self.config.capabilities.vision && self.options.learned.accepts(RequestOption::Images);
+        let (pictures, words) = split(images, sees);
+        self.options.accept(!pictures.is_empty(), RequestOption::Images);
+        (pictures, words)
+    }
+
+    fn assistant<'a>(&mut self, message: &'a Message, in_round: bool) -> WireMessage<'a> {
+        let Message::Assistant { text, thinking, tool_calls, reasoning } = message else {
+            return plain("assistant", Content::Words(String::new()));
+        };
+        let kept = Kept::read(reasoning.as_deref().filter(|_| in_round), &self.config.model);
+        let field = kept.field.or(self.options.learned.thinking_field).filter(|field| {
+            let wanted = in_round && !thinking.is_empty();
+            self.options.accept(wanted, RequestOption::Thinking(*field))
+        });
+        let with_details = self.options.accept(!kept.details.is_empty(), RequestOption::ReasoningDetails);
+        let thinking_in = |name| (field == Some(name)).then_some(thinking.as_str());
+        WireMessage {
+            reasoning_content: thinking_in(ThinkingField::ReasoningContent),
+            reasoning: thinking_in(ThinkingField::Reasoning),
+            reasoning_details: if with_details { kept.details } else { Vec::new() },
+            tool_calls: self.calls(tool_calls, kept.calls),
+            ..plain("assistant", Content::Words(text.clone()))
+        }
+    }
+
+    fn calls(&mut self, calls: &[ToolCallRequest], extras: Vec<Option<Box<RawValue>>>) -> Vec<WireCall> {
+        drop(self.open.close());
+        let mut extras = extras.into_iter();
         calls
             .iter()
             .map(|call| {
                 let id = claim_id(call.id.clone(), &mut self.used_ids);
-                self.open.push((call.id.clone(), id.clone()));
-                // Servers parse these again: what is broken must not break the next request too. The model reads
-                // what happened in the answer to the call.
-                let arguments = match complete_arguments(&call.arguments, false) {
-                    (arguments, None) => arguments,
-                    _ => "{}".to_owned(),
-                };
+                self.open.push(&call.id, &id);
+                let (name, arguments) = (name_sent_back(&call.name), arguments_sent_back(call));
                 WireCall {
                     id,
                     r#type: "function",
-                    function: WireFunction { name: wire_name(&call.name), arguments },
+                    function: WireFunction { name, arguments },
+                    extra_content: extras.next().flatten(),
                 }
             })
             .collect()
     }
 
-    /// The wire id of the first open call with this id.
-    fn answer(&mut self, call_id: &str) -> String {
-        match self.open.iter().position(|(own, _)| own == call_id) {
-            Some(position) => self.open.remove(position).1,
-            None => call_id.to_owned(),
-        }
+    fn result<'a>(&mut self, call_id: &str, text: &str, images: &[Image]) -> WireMessage<'a> {
+        let id = self.open.answer(call_id).unwrap_or_else(|| call_id.to_owned());
+        let (pictures, words) = self.split(images);
+        let text = with_words(text, &words);
+        let content = if self.config.capabilities.images_in_tool_results {
+            Content::new(text, pictures)
+        } else {
+            if !pictures.is_empty() {
+                let text = format!("Pictures that the call {id} returned:");
+                self.pictures.push(Part::Text { text });
+                self.pictures.extend(pictures);
+            }
+            Content::Words(text)
+        };
+        WireMessage { tool_call_id: Some(id), ..plain("tool", content) }
+    }
+
+    /// Endpoints take pictures only from the user: this message says to which calls they belong.
+    fn pictures_of_results<'a>(&mut self) -> Option<WireMessage<'a>> {
+        let pictures = std::mem::take(&mut self.pictures);
+        (!pictures.is_empty()).then(|| plain("user", Content::Parts(pictures)))
     }
 }
 
-fn plain<'a>(role: &'static str, content: &'a str) -> WireMessage<'a> {
+fn plain<'a>(role: &'static str, content: Content) -> WireMessage<'a> {
     WireMessage {
         role,
         content,
         reasoning_content: None,
         reasoning: None,
+        reasoning_details: Vec::new(),
         tool_calls: Vec::new(),
         tool_call_id: None,
     }
 }
 
-fn wire_tool(tool: &crate::model::ToolDefinition) -> WireTool<'_> {
+fn wire_tool(tool: &ToolDefinition, strict: bool) -> WireTool<'_> {
     WireTool {
         r#type: "function",
         function: WireDefinition {
             name: &tool.name,
             description: &tool.description,
             parameters: &tool.parameters,
+            strict: strict && tool.strict,
         },
     }
 }
@@ -252,15 +317,4 @@ fn wire_choice(choice: &ToolChoice) -> Option<WireChoice<'_>> {
             Some(WireChoice::Named { r#type: "function", function: NamedFunction { name } })
         }
     }
-}
-
-/// A name that a model made up may be one that the endpoint refuses to read back.
-fn wire_name(name: &str) -> String {
-    if name.is_empty() {
-        return "unknown".to_owned();
-    }
-    name.chars()
-        .take(64)
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' })
-        .collect()
 }

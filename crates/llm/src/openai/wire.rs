@@ -6,18 +6,31 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::details::Detail;
+use crate::wire::lenient::{as_string, items, maybe, number, string};
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Chunk {
     pub(super) error: Option<Box<RawValue>>,
     pub(super) choices: Option<Vec<Choice>>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "maybe")]
     pub(super) usage: Option<WireUsage>,
+    /// Where one provider puts the usage of a stream.
+    #[serde(deserialize_with = "maybe")]
+    pub(super) x_groq: Option<Groq>,
     /// The next three tell an error that is not wrapped in `error`.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "maybe")]
     pub(super) object: Option<String>,
     pub(super) detail: Option<Box<RawValue>>,
     pub(super) message: Option<Box<RawValue>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Groq {
+    #[serde(deserialize_with = "maybe")]
+    pub(super) usage: Option<WireUsage>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -42,6 +55,8 @@ pub(super) struct Body {
     pub(super) reasoning_content: String,
     #[serde(deserialize_with = "string")]
     pub(super) reasoning: String,
+    #[serde(deserialize_with = "items")]
+    pub(super) reasoning_details: Vec<Detail>,
     pub(super) tool_calls: Option<Vec<WireCall>>,
     /// The deprecated single call. Some servers send it beside `tool_calls`, some instead of it.
     pub(super) function_call: Option<WireFunction>,
@@ -55,6 +70,8 @@ pub(super) struct WireCall {
     #[serde(deserialize_with = "string")]
     pub(super) id: String,
     pub(super) function: Option<WireFunction>,
+    /// What a provider wants back with the call, such as a signature of the thought behind it.
+    pub(super) extra_content: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -73,8 +90,11 @@ pub(super) struct WireUsage {
     pub(super) prompt_tokens: Option<u64>,
     #[serde(deserialize_with = "number")]
     pub(super) completion_tokens: Option<u64>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "maybe")]
     pub(super) prompt_tokens_details: Option<WireUsageDetails>,
+    /// Where one provider says what came from its cache.
+    #[serde(deserialize_with = "number")]
+    pub(super) prompt_cache_hit_tokens: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -82,36 +102,8 @@ pub(super) struct WireUsage {
 pub(super) struct WireUsageDetails {
     #[serde(deserialize_with = "number")]
     pub(super) cached_tokens: Option<u64>,
-}
-
-/// A value of the wanted type, or nothing.
-fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: for<'a> Deserialize<'a>,
-{
-    let raw = Option::<Box<RawValue>>::deserialize(deserializer)?;
-    Ok(raw.and_then(|raw| serde_json::from_str(raw.get()).ok()))
-}
-
-/// A string; a number counts as its digits, everything else as nothing.
-fn string<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let raw = Option::<Box<RawValue>>::deserialize(deserializer)?;
-    Ok(raw.map(|raw| as_string(&raw)).unwrap_or_default())
-}
-
-fn as_string(raw: &RawValue) -> String {
-    let text = raw.get();
-    match text.as_bytes().first() {
-        Some(b'"') => serde_json::from_str(text).unwrap_or_default(),
-        Some(b'0'..=b'9' | b'-') => text.to_owned(),
-        _ => String::new(),
-    }
-}
-
-/// A number, also if it is written as a string.
-fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    Ok(string(deserializer)?.parse().ok())
+    #[serde(deserialize_with = "number")]
+    pub(super) cache_write_tokens: Option<u64>,
 }
 
 /// A string, or a list of parts of which the text is taken.

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures_core::future::BoxFuture;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
@@ -13,17 +14,28 @@ use serde_json::Value;
 
 use super::script::Ending;
 
-#[derive(Debug)]
 pub(super) struct ScriptedBody {
     pieces: VecDeque<Bytes>,
     ending: Ending,
+    /// How many pieces are sent before the rest waits for this.
+    gate: Option<(usize, BoxFuture<'static, ()>)>,
+    /// Comes again without end.
+    last: Bytes,
     /// Between two pieces the task yields once, so that each is written on its own.
     rested: bool,
 }
 
 impl ScriptedBody {
     pub(super) fn new(pieces: impl IntoIterator<Item = Bytes>, ending: Ending) -> Self {
-        Self { pieces: pieces.into_iter().collect(), ending, rested: true }
+        let pieces: VecDeque<Bytes> = pieces.into_iter().collect();
+        let last = pieces.back().cloned().unwrap_or_default();
+        Self { pieces, ending, gate: None, last, rested: true }
+    }
+
+    /// Waits for `gate` once `pieces` pieces have been sent.
+    pub(super) fn held(mut self, pieces: usize, gate: BoxFuture<'static, ()>) -> Self {
+        self.gate = Some((pieces, gate));
+        self
     }
 
     pub(super) fn json(status: StatusCode, value: &Value) -> Response<Self> {
@@ -47,6 +59,15 @@ impl Body for ScriptedBody {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
+        if let Some((before, gate)) = &mut this.gate {
+            if *before > 0 {
+                *before -= 1;
+            } else if gate.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            } else {
+                this.gate = None;
+            }
+        }
         if let Some(piece) = this.pieces.pop_front() {
             this.rested = false;
             return Poll::Ready(Some(Ok(Frame::data(piece))));
@@ -56,6 +77,10 @@ impl Body for ScriptedBody {
             Ending::Abort => Poll::Ready(Some(Err(io::Error::other("the script aborts here")))),
             // Nothing wakes it: it ends with the connection.
             Ending::Hang => Poll::Pending,
+            Ending::Flood => {
+                this.rested = false;
+                Poll::Ready(Some(Ok(Frame::data(this.last.clone()))))
+            }
         }
     }
 

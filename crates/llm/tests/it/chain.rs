@@ -5,10 +5,15 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_llm::chain::{ChainRequest, Link, LocalKind, LocalServer, Probe, Resolution, resolve};
+use switchboard_llm::chain::{
+    ChainRequest, Configured, Link, LocalKind, LocalServer, Probe, Resolution, key_for, key_variables,
+    resolve,
+};
 use switchboard_llm::scripted::{Script, ScriptedModel};
-use switchboard_llm::{ModelError, Secret};
+use switchboard_llm::{KeyHeader, ModelConfig, ModelError, Provider, Secret};
 use tokio::net::TcpListener;
+
+use crate::support::nobody;
 
 const WITHIN: Duration = Duration::from_secs(5);
 
@@ -21,6 +26,7 @@ fn flags(model: Option<&str>, base_url: Option<&str>) -> ChainRequest {
     ChainRequest {
         model: model.map(str::to_owned),
         base_url: base_url.map(str::to_owned),
+        configured: Vec::new(),
         probe: Probe::Disabled,
     }
 }
@@ -121,7 +127,9 @@ async fn nothing_at_all_is_said_with_its_reason() {
             && found.reason.contains("no server on this machine was looked for")
     );
 
-    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    // The port is taken, so that none of the tests beside this one is given it.
+    let bound = nobody();
+    let silent = bound.local_addr().unwrap();
     let found = check(&looking(&[(LocalKind::Ollama, silent)], None), &[]).await.unwrap();
     assert_eq!(found.link, Link::None);
     assert!(found.reason.contains(&format!("Ollama at {silent}")), "{}", found.reason);
@@ -206,10 +214,113 @@ async fn a_port_that_accepts_and_says_nothing_does_not_hold_up_the_others() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = answering(&[("/v1/models", list(&["one"]))]).await;
     let places = [(LocalKind::Ollama, silent.local_addr().unwrap()), (LocalKind::Vllm, server.address())];
-    let mut request = looking(&places, None);
-    if let Probe::At { within, .. } = &mut request.probe {
-        *within = Duration::from_millis(300);
+    let request = looking(&places, None);
+    let over = async {
+        while server.requests().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        // What was answered first has been read, once the same is answered to somebody else.
+        only(&server).await;
+        tokio::time::pause();
+        tokio::time::advance(WITHIN).await;
+        tokio::time::resume();
+    };
+    let (found, ()) = tokio::join!(check(&request, &[]), over);
+    assert_eq!(found.unwrap().model.unwrap().model, "one");
+}
+
+/// Asks a server without a look at the others.
+async fn only(server: &ScriptedModel) {
+    let found = check(&looking(&[(LocalKind::Vllm, server.address())], None), &[]).await.unwrap();
+    assert!(found.model.is_some(), "{}", found.reason);
+}
+
+fn configured(name: &str, model: &str) -> Configured {
+    Configured { name: name.to_owned(), config: ModelConfig::openai("http://10.0.0.9/v1", model).unwrap() }
+}
+
+#[tokio::test]
+async fn configured_models_come_after_flags_and_before_keys() {
+    let with = |model: Option<&str>, base_url: Option<&str>| ChainRequest {
+        configured: vec![configured("fast", "tiny"), configured("best", "huge")],
+        ..flags(model, base_url)
+    };
+    let named = |name: &str| Link::Configured { name: name.to_owned() };
+    let keys = [("OPENAI_API_KEY", "k1"), ("ANTHROPIC_API_KEY", "k2")];
+    for (request, link, model) in [
+        (with(None, None), named("fast"), "tiny"),
+        (with(Some("best"), None), named("best"), "huge"),
+        (with(Some("huge"), None), named("best"), "huge"),
+        (with(Some("best"), Some("http://h/v1")), Link::Flags, "best"),
+        (with(Some("gpt-x"), None), Link::Environment { variable: "OPENAI_API_KEY" }, "gpt-x"),
+        (with(Some("claude-x"), None), Link::Environment { variable: "ANTHROPIC_API_KEY" }, "claude-x"),
+    ] {
+        let found = check(&request, &keys).await.unwrap();
+        assert_eq!((found.link, found.model.unwrap().model.as_str()), (link, model), "{}", found.reason);
     }
-    let found = check(&request, &[]).await.unwrap();
-    assert_eq!(found.model.unwrap().model, "one");
+}
+
+#[tokio::test]
+async fn each_key_goes_to_its_own_endpoint_in_its_own_way() {
+    // Behind it are those that belong nowhere.
+    let known = key_variables().take_while(|variable| *variable != "AZURE_OPENAI_API_KEY");
+    let all: Vec<(&str, &str)> = known.map(|variable| (variable, "k")).collect();
+    assert!(all.len() > 8);
+    for (variable, value) in &all {
+        let found = check(&flags(None, None), &[(*variable, *value)]).await.unwrap();
+        let config = found.model.unwrap();
+        assert_eq!(found.link, Link::Environment { variable });
+        assert!(config.base_url.scheme() == "https" && !config.model.is_empty());
+        assert_eq!(config.provider == Provider::Anthropic, variable.starts_with("ANTHROPIC"), "{variable}");
+        assert_eq!(config.key_header == KeyHeader::XApiKey, *variable == "ANTHROPIC_API_KEY");
+        let own = key_for(&config.base_url, |name| (name == *variable).then(|| "k".to_owned()));
+        assert_eq!(own, Some(Secret::new("k")), "{variable}");
+    }
+    let elsewhere = "http://127.0.0.1:1/v1".parse().unwrap();
+    assert_eq!(key_for(&elsewhere, |_| Some("k".to_owned())), None, "nobody else gets a key");
+}
+
+#[tokio::test]
+async fn a_model_is_asked_for_where_it_is() {
+    let all: Vec<(&str, &str)> = key_variables().map(|variable| (variable, "k")).collect();
+    for (model, variable) in [
+        ("gpt-5", "OPENAI_API_KEY"),
+        ("something-new", "OPENAI_API_KEY"),
+        ("claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+        ("anthropic/claude-sonnet-4.5", "OPENROUTER_API_KEY"),
+        ("gemini-2.5-pro", "GEMINI_API_KEY"),
+        ("mistral-small", "MISTRAL_API_KEY"),
+        ("deepseek-chat", "DEEPSEEK_API_KEY"),
+        ("grok-4", "XAI_API_KEY"),
+    ] {
+        let found = check(&flags(Some(model), None), &all).await.unwrap();
+        assert_eq!(found.link, Link::Environment { variable }, "{model}");
+    }
+    // Another endpoint for the key may have any model.
+    let variables = [("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "http://10.0.0.1/v1")];
+    let found = check(&flags(Some("claude-x"), None), &variables).await.unwrap();
+    assert_eq!(found.link, Link::Environment { variable: "OPENAI_API_KEY" });
+    let error = check(&flags(Some("claude-x"), None), &[("OPENAI_API_KEY", "k")]).await.unwrap_err();
+    assert!(error.is_configuration() && error.to_string().contains("claude-x"), "{error}");
+}
+
+#[tokio::test]
+async fn a_base_url_says_which_wire_it_speaks() {
+    for (url, key, provider) in [
+        ("https://api.anthropic.com", Some("ANTHROPIC_API_KEY"), Provider::Anthropic),
+        ("https://api.example.com/anthropic", Some("OPENAI_API_KEY"), Provider::Anthropic),
+        ("http://h/v1/messages", None, Provider::Anthropic),
+        ("https://api.example.com/v1", Some("OPENAI_API_KEY"), Provider::OpenAi),
+    ] {
+        let variables: Vec<(&str, &str)> = key.into_iter().map(|name| (name, "k")).collect();
+        let config = check(&flags(Some("m"), Some(url)), &variables).await.unwrap().model.unwrap();
+        assert_eq!((config.provider, config.api_key.is_some()), (provider, key.is_some()), "{url}");
+    }
+    let server =
+        answering(&[("/v1/models", json!({ "data": [{ "id": "claude-a", "type": "model" }] }))]).await;
+    let base = format!("http://{}", server.address());
+    let variables = [("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", base.as_str())];
+    let found = check(&flags(None, None), &variables).await.unwrap();
+    assert_eq!(found.model.unwrap().model, "claude-a", "{}", found.reason);
+    assert_eq!(server.requests()[0].headers["x-api-key"], "k");
 }

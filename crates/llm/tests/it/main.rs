@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "test helpers outside of test functions may unwrap too")]
 
 mod chain;
+mod probe;
 mod refusals;
 mod support;
 mod time;
 mod turns;
+mod wires;

@@ -6,8 +6,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use switchboard_llm::scripted::{Script, ScriptedModel, Turn};
 use switchboard_llm::{
-    ChatRequest, Message, OpenAiConfig, OpenAiModel, RetryPolicy, Secret, Timer, ToolDefinition,
+    AnthropicModel, ChatModel, ChatRequest, Message, ModelConfig, OpenAiModel, Provider, RetryPolicy, Secret,
+    Timer, ToolDefinition,
 };
+use tokio::net::TcpSocket;
 use tokio::sync::watch;
 
 pub(crate) const KEY: &str = "sk-very-secret";
@@ -51,8 +53,8 @@ pub(crate) async fn serve(turns: Vec<Turn>) -> ScriptedModel {
     ScriptedModel::start(Script { turns, ..Script::default() }).await.unwrap()
 }
 
-pub(crate) fn config(server: &ScriptedModel) -> OpenAiConfig {
-    let mut config = OpenAiConfig::new(&server.base_url(), "m").unwrap();
+pub(crate) fn config(server: &ScriptedModel) -> ModelConfig {
+    let mut config = ModelConfig::openai(&server.base_url(), "m").unwrap();
     config.api_key = Some(Secret::new(KEY));
     config
 }
@@ -66,7 +68,7 @@ pub(crate) fn model(server: &ScriptedModel) -> OpenAiModel {
 
 pub(crate) fn tool(name: &str) -> ToolDefinition {
     let parameters = serde_json::from_str(r#"{"type":"object"}"#).unwrap();
-    ToolDefinition { name: name.to_owned(), description: format!("Does {name}."), parameters }
+    ToolDefinition::new(name, format!("Does {name}."), parameters)
 }
 
 pub(crate) fn question() -> ChatRequest {
@@ -75,4 +77,43 @@ pub(crate) fn question() -> ChatRequest {
         tools: vec![tool("f"), tool("g")],
         ..ChatRequest::default()
     }
+}
+
+/// Both wires.
+pub(crate) const WIRES: [Provider; 2] = [Provider::OpenAi, Provider::Anthropic];
+
+pub(crate) fn config_of(wire: Provider, server: &ScriptedModel) -> ModelConfig {
+    let mut config = ModelConfig::new(wire, &server.base_url(), "m").unwrap();
+    config.api_key = Some(Secret::new(KEY));
+    config
+}
+
+/// A model of either wire whose retries come at once.
+pub(crate) fn model_of(wire: Provider, server: &ScriptedModel) -> Box<dyn ChatModel> {
+    let delay = RetryPolicy::default().delay;
+    timed_of(config_of(wire, server), TestTimer::new(&[delay, delay * 2, Duration::from_secs(7)]))
+}
+
+pub(crate) fn timed_of(config: ModelConfig, timer: TestTimer) -> Box<dyn ChatModel> {
+    let timer = Arc::new(timer);
+    match config.provider {
+        Provider::Anthropic => Box::new(AnthropicModel::with_timer(config, timer).unwrap()),
+        _ => Box::new(OpenAiModel::with_timer(config, timer).unwrap()),
+    }
+}
+
+/// One event of a stream that says one word.
+pub(crate) fn word_of(wire: Provider) -> serde_json::Value {
+    match wire {
+        Provider::Anthropic => serde_json::json!({ "type": "content_block_delta", "index": 0,
+            "delta": { "type": "text_delta", "text": "x" } }),
+        _ => serde_json::json!({ "choices": [{ "delta": { "content": "x" } }] }),
+    }
+}
+
+/// A port of the loopback interface on which nobody listens, and which nobody else is given while this is kept.
+pub(crate) fn nobody() -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    socket
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use switchboard_llm::scripted::{Ending, ScriptedModel, Turn};
-use switchboard_llm::{ChatModel, Finish, ModelAnswer, ModelEvent, OpenAiConfig, OpenAiModel, Warning};
+use switchboard_llm::{ChatModel, Finish, ModelAnswer, ModelConfig, ModelEvent, OpenAiModel, Warning};
 
-use crate::support::{TestTimer, config, question, serve};
+use crate::support::{TestTimer, config, nobody, question, serve};
 
 fn word() -> Value {
     json!({ "choices": [{ "delta": { "content": "x" } }] })
@@ -18,12 +18,12 @@ fn hanging(pieces: Vec<Value>) -> Turn {
     Turn { then: Ending::Hang, ..Turn::stream(pieces) }
 }
 
-fn timed(config: OpenAiConfig, released: &[Duration]) -> (OpenAiModel, TestTimer) {
+fn timed(config: ModelConfig, released: &[Duration]) -> (OpenAiModel, TestTimer) {
     let timer = TestTimer::new(released);
     (OpenAiModel::with_timer(config, Arc::new(timer.clone())).unwrap(), timer)
 }
 
-async fn silent_after_one_word(server: &ScriptedModel, span: impl Fn(&OpenAiConfig) -> Duration) -> String {
+async fn silent_after_one_word(server: &ScriptedModel, span: impl Fn(&ModelConfig) -> Duration) -> String {
     let config = config(server);
     let span = span(&config);
     let (model, timer) = timed(config, &[]);
@@ -112,10 +112,9 @@ async fn an_answer_with_too_many_calls_is_refused() {
 
 #[tokio::test]
 async fn an_endpoint_that_is_not_there_is_named_without_its_path() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
-    let config = OpenAiConfig::new(&format!("http://{address}/v1?key=hidden"), "m").unwrap();
+    let bound = nobody();
+    let address = bound.local_addr().unwrap();
+    let config = ModelConfig::openai(&format!("http://{address}/v1?key=hidden"), "m").unwrap();
     let error = ModelAnswer::collect(OpenAiModel::new(config).unwrap().chat(question())).await.unwrap_err();
     assert!(error.is_connect(), "{error:?}");
     let text = format!("{error} {error:?}");

@@ -1,15 +1,14 @@
 //! Reads one answer from the bytes of a response body, however they are cut, without doing any IO.
 //!
 //! It finds out itself whether the body is an event stream or one JSON value: some endpoints answer a stream
-//! request with plain JSON, and some name the wrong content type. What an answer means is in `reply`.
+//! request with plain JSON, and some name the wrong content type. What an answer means is its [`Reply`]'s business.
 
 use bytes::{Bytes, BytesMut};
 use switchboard_sse::Decoder;
 
+use super::Reply;
 use super::failure::{Failure, shorten};
-use super::reply::{Context, Reply};
-use super::wire::Chunk;
-use super::{Limits, ThinkingField};
+use crate::config::Limits;
 use crate::error::{Kind, ModelError};
 use crate::model::ModelEvent;
 
@@ -17,11 +16,11 @@ const DONE: &[u8] = b"[DONE]";
 
 /// One answer in the making.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader<R> {
     mode: Mode,
     limits: Limits,
     received: usize,
-    reply: Reply,
+    reply: R,
     done: bool,
 }
 
@@ -33,13 +32,13 @@ enum Mode {
     Whole(BytesMut),
 }
 
-impl Reader {
-    pub(super) fn new(context: Context, limits: Limits) -> Self {
-        Self { mode: Mode::Unknown, limits, received: 0, reply: Reply::new(context), done: false }
+impl<R: Reply> Reader<R> {
+    pub(crate) fn new(reply: R, limits: Limits) -> Self {
+        Self { mode: Mode::Unknown, limits, received: 0, reply, done: false }
     }
 
     /// Takes the next bytes of the body. Events that were complete before an error are still to be polled.
-    pub(super) fn push(&mut self, bytes: Bytes) -> Result<(), ModelError> {
+    pub(crate) fn push(&mut self, bytes: Bytes) -> Result<(), ModelError> {
         if self.done {
             return Ok(());
         }
@@ -68,14 +67,13 @@ impl Reader {
     }
 
     /// The body has ended in good order.
-    pub(super) fn finish(&mut self) -> Result<(), ModelError> {
+    pub(crate) fn finish(&mut self) -> Result<(), ModelError> {
         match &mut self.mode {
             _ if self.done => Ok(()),
-            Mode::Unknown => Err(malformed("the endpoint answered with an empty body")),
+            Mode::Unknown => Err(malformed::<R>("the endpoint answered with an empty body")),
             Mode::Whole(body) => {
                 let body = body.split();
-                let chunk = read_chunk(&body)?;
-                self.reply.take(chunk, true)?;
+                self.reply.take_whole(&body)?;
                 self.end(true)
             }
             Mode::Stream(decoder) => {
@@ -88,23 +86,23 @@ impl Reader {
     }
 
     /// The next event, if the bytes so far hold one.
-    pub(super) fn poll_event(&mut self) -> Option<ModelEvent> {
+    pub(crate) fn poll_event(&mut self) -> Option<ModelEvent> {
         self.reply.events().pop_front()
     }
 
     /// Whether the endpoint has said that the answer is complete; what follows does not matter.
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.done
     }
 
     /// Whether the endpoint has given its reason for stopping. Only the usage may still come.
-    pub(super) fn has_finish_reason(&self) -> bool {
+    pub(crate) fn has_finish_reason(&self) -> bool {
         self.reply.has_finish_reason()
     }
 
-    /// The field in which this endpoint delivers thinking, if it did.
-    pub(super) fn thinking_field(&self) -> Option<ThinkingField> {
-        self.reply.thinking_field()
+    /// What reads the answer.
+    pub(crate) fn reply(&self) -> &R {
+        &self.reply
     }
 
     fn read_stream(&mut self) -> Result<(), ModelError> {
@@ -127,7 +125,9 @@ impl Reader {
             if event.name() == "error" {
                 return Err(interrupted(&Failure::read(&event.data)));
             }
-            self.reply.take(read_chunk(&event.data)?, false)?;
+            if self.reply.take_event(event.name(), &event.data)? {
+                return self.end(true);
+            }
         }
     }
 
@@ -137,37 +137,25 @@ impl Reader {
     }
 }
 
-/// Decodes one chunk, or the error that stands in its place.
-fn read_chunk(data: &[u8]) -> Result<Chunk, ModelError> {
-    let chunk = match serde_json::from_slice::<Chunk>(data) {
-        Ok(chunk) => chunk,
-        // A list of errors is no chunk, but it is an error with words.
-        Err(_) if data.trim_ascii_start().starts_with(b"[") => return Err(interrupted(&Failure::read(data))),
-        Err(error) => {
-            let quote = shorten(&String::from_utf8_lossy(&data[..data.len().min(200)]));
-            return Err(malformed(format!("the endpoint sent what is no chat completion: {quote}"))
-                .with_source(error));
-        }
-    };
-    let bare = chunk.choices.is_none()
-        && (chunk.object.as_deref() == Some("error") || chunk.detail.is_some() || chunk.message.is_some());
-    if chunk.error.is_some() || bare {
-        return Err(interrupted(&Failure::read(data)));
-    }
-    Ok(chunk)
+/// The answer cannot be understood as one of this wire.
+pub(crate) fn malformed<R: Reply>(message: impl Into<String>) -> ModelError {
+    ModelError::new(Kind::Malformed, message).with_hint(R::HINT)
 }
 
-pub(super) fn malformed(message: impl Into<String>) -> ModelError {
-    ModelError::new(Kind::Malformed, message)
-        .with_hint("check that the base URL is one of an OpenAI-compatible API (it usually ends in /v1)")
+/// What was sent is no answer; `data` is quoted in part.
+pub(crate) fn no_answer<R: Reply>(what: &str, data: &[u8], source: serde_json::Error) -> ModelError {
+    let quote = shorten(&String::from_utf8_lossy(&data[..data.len().min(200)]));
+    malformed::<R>(format!("the endpoint sent what is no {what}: {quote}")).with_source(source)
 }
 
-fn interrupted(failure: &Failure) -> ModelError {
+/// The endpoint reported an error where the answer should be.
+pub(crate) fn interrupted(failure: &Failure) -> ModelError {
     ModelError::new(
         Kind::Interrupted,
         format!("the endpoint reported an error in its answer: {}", failure.words()),
     )
     .with_hint("ask again, or look into the endpoint's own log")
+    .transient(failure.is_transient())
 }
 
 fn too_large(what: &str, limit: &str, bytes: usize) -> ModelError {

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName};
-use proptest::prelude::any;
-use proptest::proptest;
-
-use super::super::failure::{Failure, retry_after};
+use super::super::delay::{retry_after, should_retry};
+use super::super::failure::Failure;
+use super::super::image::{Shown, show};
 use super::super::learned::{RequestOption, rejected_option};
-use super::super::think::{Piece, ThinkSplitter};
 use crate::http_client::{endpoint, is_loopback, parse_base_url};
+use crate::message::Image;
+use http::{HeaderMap, HeaderName};
 
 #[test]
 fn errors_are_understood_in_every_shape() {
@@ -59,6 +58,31 @@ fn the_delay_is_read_in_every_form() {
         (vec![("retry-after", "soon")], None),
         (vec![("retry-after", "1e400")], None),
         (vec![], None),
+        (
+            vec![("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "1m30.5s")],
+            Some(90_500),
+        ),
+        (
+            vec![
+                ("x-ratelimit-remaining-requests", "0"),
+                ("x-ratelimit-reset-requests", "20ms"),
+                ("x-ratelimit-remaining-tokens", "0"),
+                ("x-ratelimit-reset-tokens", "6s"),
+            ],
+            Some(6_000),
+        ),
+        (vec![("x-ratelimit-remaining-tokens", "5"), ("x-ratelimit-reset-tokens", "6s")], None),
+        (vec![("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "soon")], None),
+        (
+            vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1792567689000"), ("date", date)],
+            Some(9_000),
+        ),
+        (
+            vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1792567689"), ("date", date)],
+            Some(9_000),
+        ),
+        (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "3")], Some(3_000)),
+        (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1792567689")], None),
     ] {
         let map: HeaderMap = headers
             .iter()
@@ -84,7 +108,8 @@ fn a_rejected_option_is_found_by_its_whole_name() {
         (401, "tool_choice", None),
     ] {
         let failure = Failure { message: message.to_owned(), code: String::new() };
-        assert_eq!(rejected_option(status, &failure, &sent), option, "{status} {message}");
+        let lesson = rejected_option(status, &failure, &sent);
+        assert_eq!(lesson.map(|lesson| lesson.option), option, "{status} {message}");
         assert_eq!(rejected_option(status, &failure, &[]), None, "what was not sent cannot be dropped");
     }
 }
@@ -119,32 +144,68 @@ fn base_urls_are_taken_as_people_write_them() {
     }
 }
 
-proptest! {
-    #[test]
-    fn thinking_is_found_however_the_text_is_cut(
-        text in "( |\n)?(<think>)?[a-c<>/]{0,6}(</think>)?\n?[a-c<]{0,6}",
-        cuts in proptest::collection::vec(any::<bool>(), 40),
-    ) {
-        let split = |chunks: &[String]| {
-            let (mut shown, mut thought) = (String::new(), String::new());
-            let mut splitter = ThinkSplitter::default();
-            let mut pieces: Vec<Piece> = chunks.iter().flat_map(|chunk| splitter.push(chunk)).collect();
-            pieces.extend(splitter.finish());
-            for piece in pieces {
-                match piece {
-                    Piece::Text(text) => shown.push_str(&text),
-                    Piece::Thinking(text) => thought.push_str(&text),
-                }
-            }
-            (shown, thought)
-        };
-        let mut chunks = vec![String::new()];
-        for (position, letter) in text.chars().enumerate() {
-            if cuts[position % cuts.len()] {
-                chunks.push(String::new());
-            }
-            chunks.last_mut().unwrap().push(letter);
+#[test]
+fn an_endpoint_may_say_itself_whether_to_ask_again() {
+    for (value, expected) in [("true", Some(true)), ("false", Some(false)), ("perhaps", None)] {
+        let headers = [(HeaderName::from_static("x-should-retry"), value.parse().unwrap())];
+        assert_eq!(should_retry(&headers.into_iter().collect()), expected, "{value}");
+    }
+    assert_eq!(should_retry(&HeaderMap::new()), None);
+}
+
+#[test]
+fn what_an_error_teaches_holds_for_good_or_only_once() {
+    use RequestOption::{CacheControl, Images, MaxOutput, Strict, ThinkingBlocks, ThinkingParameter};
+    for (message, sent, option, lasting, instead) in [
+        ("image_url is only supported by certain models", Images, Images, true, None),
+        (
+            "image input is not supported - hint: you may need to provide the mmproj",
+            Images,
+            Images,
+            true,
+            None,
+        ),
+        ("Could not process image", Images, Images, false, None),
+        ("Invalid schema for function 'f': 'required' is missing", Strict, Strict, true, None),
+        ("max_tokens: 64000 > 8192, which is the maximum", MaxOutput, MaxOutput, true, Some(8_192)),
+        ("max_tokens is too large", MaxOutput, MaxOutput, true, None),
+        (
+            "messages.1.content.0: Invalid `signature` in `thinking` block",
+            ThinkingBlocks,
+            ThinkingBlocks,
+            false,
+            None,
+        ),
+        ("thinking.type: Input should be 'adaptive'", ThinkingParameter, ThinkingParameter, true, None),
+        ("cache_control: Extra inputs are not permitted", CacheControl, CacheControl, true, None),
+    ] {
+        let failure = Failure { message: message.to_owned(), code: String::new() };
+        let lesson = rejected_option(400, &failure, &[sent]).unwrap();
+        assert_eq!((lesson.option, lesson.lasting, lesson.instead), (option, lasting, instead), "{message}");
+    }
+}
+
+#[test]
+fn a_picture_is_shown_with_the_type_that_it_has_or_told_in_words() {
+    const PNG: &str = "iVBORw0KGgo=";
+    for (media_type, data, shown) in [
+        ("image/png", PNG, Ok("image/png")),
+        ("image/jpeg", PNG, Ok("image/png")),
+        ("application/octet-stream", PNG, Ok("image/png")),
+        ("IMAGE/JPG; q=1", "AAAA", Ok("image/jpeg")),
+        ("image/webp", "UklGRg==", Ok("image/webp")),
+        ("image/svg+xml", "PHN2Zy8+", Err("6 bytes, shown to user; this endpoint takes PNG")),
+        ("image/png", "not base64!", Err("not base64")),
+        ("image/png", "", Err("0 bytes, its data is not base64")),
+        ("image/png", "iVBORw0KGgoAAAAA", Err("too large")),
+    ] {
+        let image = Image::new(media_type, data);
+        match (show(&image, true, 12), shown) {
+            (Shown::Picture { media_type, .. }, Ok(expected)) => assert_eq!(media_type, expected),
+            (Shown::Words(words), Err(expected)) => assert!(words.contains(expected), "{words}"),
+            (shown, _) => panic!("{media_type} {data}: {shown:?}"),
         }
-        assert_eq!(split(&chunks), split(&[text]));
+        let words = "[image, image/png, 8 bytes, shown to user]".to_owned();
+        assert_eq!(show(&Image::new("image/png", PNG), false, 12), Shown::Words(words));
     }
 }

@@ -1,10 +1,6 @@
 //! Errors as endpoints word them, in every shape seen: an object or a text under `error`, `detail` as text or as
 //! a list, a bare `message`, a list of errors, plain text, a web page, nothing.
 
-use std::time::Duration;
-
-use http::HeaderMap;
-use http::header::{DATE, RETRY_AFTER};
 use serde_json::Value;
 
 /// How much of an endpoint's own words is passed on, in characters.
@@ -12,15 +8,15 @@ const MAX_WORDS: usize = 500;
 
 /// What an endpoint says went wrong.
 #[derive(Debug, PartialEq)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     /// Empty if it says nothing.
-    pub(super) message: String,
+    pub(crate) message: String,
     /// The endpoint's code or type, empty if there is none.
-    pub(super) code: String,
+    pub(crate) code: String,
 }
 
 impl Failure {
-    pub(super) fn read(body: &[u8]) -> Self {
+    pub(crate) fn read(body: &[u8]) -> Self {
         match serde_json::from_slice::<Value>(body) {
             Ok(value) => Self::from_json(&value),
             Err(_) => Self { message: plain(&String::from_utf8_lossy(body)), code: String::new() },
@@ -66,8 +62,24 @@ impl Failure {
         Self { message: String::new(), code: String::new() }
     }
 
+    /// Whether it may go better next time, as far as the code says so.
+    pub(crate) fn is_transient(&self) -> bool {
+        const CODES: [&str; 9] = [
+            "overloaded_error",
+            "rate_limit_error",
+            "rate_limit_exceeded",
+            "api_error",
+            "server_error",
+            "overloaded",
+            "429",
+            "502",
+            "503",
+        ];
+        CODES.contains(&self.code.as_str())
+    }
+
     /// The endpoint's words with its code, for people.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         match (self.message.is_empty(), self.code.is_empty()) {
             (true, true) => "no reason given".to_owned(),
             (true, false) => self.code.clone(),
@@ -75,22 +87,6 @@ impl Failure {
             (false, false) => format!("{} ({})", self.message, self.code),
         }
     }
-}
-
-/// The delay that the endpoint asks for. A date is taken relative to the endpoint's own clock.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let seconds = |value: f64| Duration::try_from_secs_f64(value).ok();
-    if let Some(delay) = text("retry-after-ms").and_then(|value| value.parse::<f64>().ok()) {
-        return seconds(delay / 1000.0);
-    }
-    let value = text(RETRY_AFTER.as_str())?;
-    if let Ok(delay) = value.parse::<f64>() {
-        return seconds(delay);
-    }
-    let until = httpdate::parse_http_date(value).ok()?;
-    let now = httpdate::parse_http_date(text(DATE.as_str())?).ok()?;
-    Some(until.duration_since(now).unwrap_or_default())
 }
 
 fn scalar(value: &Value) -> String {
@@ -107,7 +103,7 @@ fn plain(text: &str) -> String {
 }
 
 /// One line of bounded length without control characters.
-pub(super) fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     let clean: String = text
         .split(|c: char| c.is_control() || c == ' ')
         .filter(|word| !word.is_empty())

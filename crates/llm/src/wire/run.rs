@@ -1,4 +1,4 @@
-//! Drives one answer: sends, learns, waits, retries, reads. The only part of the dialect with IO.
+//! Drives one answer: sends, learns, waits, retries, reads. The only part of any wire with IO.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -8,18 +8,18 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use futures_util::StreamExt;
 use futures_util::stream;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::Response;
 
-use super::Shared;
-use super::failure::{self, Failure};
+use super::body::Reader;
+use super::delay;
+use super::failure::Failure;
 use super::learned::{RequestOption, rejected_option};
-use super::reader::Reader;
-use super::reply::Context;
-use super::request::{Encoded, encode};
+use super::{Dialect, Encoded, Endpoint, Reply};
+use crate::config::KeyHeader;
 use crate::error::{Kind, ModelError};
-use crate::http_client::endpoint;
 use crate::model::{ChatRequest, ModelEvent, ModelStream, Warning};
+use crate::secret::Secret;
 
 /// How much of an error's body is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -28,10 +28,12 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 const FINISH_GRACE: Duration = Duration::from_secs(2);
 
 /// One answer on its way.
-pub(super) struct Run {
-    shared: Arc<Shared>,
+pub(super) struct Run<D: Dialect> {
+    endpoint: Arc<Endpoint>,
     request: ChatRequest,
-    stage: Stage,
+    stage: Stage<D::Reply>,
+    /// What this request must leave out, though others need not.
+    dropped: Vec<RequestOption>,
     events: VecDeque<ModelEvent>,
     /// Reported once the events before it have been taken.
     error: Option<ModelError>,
@@ -40,23 +42,26 @@ pub(super) struct Run {
     total: Option<BoxFuture<'static, ()>>,
 }
 
-enum Stage {
+enum Stage<R> {
     Send,
-    Read(Box<Reading>),
+    Read(Box<Reading<R>>),
     Ended,
 }
 
-struct Reading {
+struct Reading<R> {
     response: Response,
-    reader: Reader,
+    reader: Reader<R>,
+    /// Something of the answer was passed on, so that it can no longer be asked for again.
+    begun: bool,
 }
 
-impl Run {
-    pub(super) fn new(shared: Arc<Shared>, request: ChatRequest) -> Self {
+impl<D: Dialect> Run<D> {
+    pub(super) fn new(endpoint: Arc<Endpoint>, request: ChatRequest) -> Self {
         Self {
-            shared,
+            endpoint,
             request,
             stage: Stage::Send,
+            dropped: Vec::new(),
             events: VecDeque::new(),
             error: None,
             retries: 0,
@@ -88,46 +93,39 @@ impl Run {
 
     /// Sends the request once and decides what its status means.
     async fn send(&mut self) -> Result<(), ModelError> {
-        let config = &self.shared.config;
-        let learned = self.shared.learned();
-        let Encoded { body, sent, context } = encode(&self.request, &config.model, config.stream, learned)?;
+        let config = &self.endpoint.config;
+        let learned = self.endpoint.learned().without(&self.dropped);
+        let Encoded { body, sent, reply } = D::encode(&self.request, config, learned)?;
+        let accept = if config.stream { "text/event-stream, application/json" } else { "application/json" };
         let mut request = self
-            .shared
+            .endpoint
             .http
-            .post(endpoint(&config.base_url, "/chat/completions"))
+            .post(D::url(config))
             .header(CONTENT_TYPE, "application/json")
-            .header(
-                ACCEPT,
-                if config.stream { "text/event-stream, application/json" } else { "application/json" },
-            )
+            .header(ACCEPT, accept)
             .body(body);
+        for (name, value) in D::HEADERS {
+            request = request.header(*name, *value);
+        }
         if let Some(key) = &config.api_key {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| {
-                ModelError::new(Kind::Configuration, "the API key holds characters that no header may hold")
-                    .with_hint("copy it again, without line ends")
-            })?;
-            value.set_sensitive(true);
-            request = request.header(AUTHORIZATION, value);
+            let (name, value) = key_header(config.key_header, key)?;
+            request = request.header(name, value);
         }
         let idle = config.timeouts.idle;
         let sending = request.send();
         let response = self.within(idle, sending).await?.map_err(|error| self.transport_error(error))?;
         if response.status().is_success() {
-            self.begin(response, context);
+            let reader = Reader::new(reply, self.endpoint.config.limits);
+            self.stage = Stage::Read(Box::new(Reading { response, reader, begun: false }));
             return Ok(());
         }
         self.refused(response, &sent).await
     }
 
-    fn begin(&mut self, response: Response, context: Context) {
-        let reader = Reader::new(context, self.shared.config.limits);
-        self.stage = Stage::Read(Box::new(Reading { response, reader }));
-    }
-
     /// Reads the next piece of the answer.
-    async fn read(&mut self, mut reading: Box<Reading>) -> Result<(), ModelError> {
+    async fn read(&mut self, mut reading: Box<Reading<D::Reply>>) -> Result<(), ModelError> {
         let complete = reading.reader.has_finish_reason();
-        let idle = self.shared.config.timeouts.idle;
+        let idle = self.endpoint.config.timeouts.idle;
         let wait = if complete { idle.min(FINISH_GRACE) } else { idle };
         let chunk = match self.within(wait, reading.response.chunk()).await {
             Ok(Ok(chunk)) => chunk,
@@ -144,13 +142,20 @@ impl Run {
             None => reading.reader.finish(),
         };
         while let Some(event) = reading.reader.poll_event() {
+            reading.begun |= !matches!(event, ModelEvent::Warning(_));
             self.events.push_back(event);
         }
-        result.map_err(|error| self.masked(error))?;
+        match result.map_err(|error| self.masked(error)) {
+            // Some endpoints accept a request before they find out that they cannot answer it now.
+            Err(error) if error.is_transient() && !reading.begun => {
+                return self.ask_again(None, "reported an error", error).await;
+            }
+            result => result?,
+        }
         if !reading.reader.is_done() {
             self.stage = Stage::Read(reading);
-        } else if let Some(field) = reading.reader.thinking_field() {
-            self.shared.learn(|learned| learned.thinking_field = Some(field));
+        } else {
+            self.endpoint.learn(|learned| reading.reader.reply().teach(learned));
         }
         Ok(())
     }
@@ -158,23 +163,46 @@ impl Run {
     /// The endpoint answered with an error: learn from it, wait and try again, or give up.
     async fn refused(&mut self, response: Response, sent: &[RequestOption]) -> Result<(), ModelError> {
         let status = response.status().as_u16();
-        let retry_after = failure::retry_after(response.headers());
-        let body = self.within(self.shared.config.timeouts.idle, error_body(response)).await?;
+        let retry_after = delay::retry_after(response.headers());
+        let should_retry = delay::should_retry(response.headers());
+        let body = self.within(self.endpoint.config.timeouts.idle, error_body(response)).await?;
         let failure = Failure::read(&body);
-        if let Some(option) = rejected_option(status, &failure, sent) {
-            self.shared.learn(|learned| learned.reject(option));
+        if let Some(lesson) = rejected_option(status, &failure, sent) {
+            let option = lesson.option;
+            if lesson.lasting {
+                self.endpoint.learn(|learned| {
+                    learned.reject(option);
+                    learned.max_output_tokens = lesson.instead.or(learned.max_output_tokens);
+                });
+            } else {
+                self.dropped.push(option);
+            }
             self.events.push_back(ModelEvent::Warning(Warning::OptionDropped { option: option.name() }));
             self.stage = Stage::Send;
             return Ok(());
         }
-        let policy = self.shared.config.retry;
+        let error = self.status_error(status, retry_after, &failure);
+        if !should_retry.unwrap_or_else(|| is_transient(status, &failure)) {
+            return Err(error);
+        }
+        self.ask_again(retry_after, &format!("answered {status}"), error).await
+    }
+
+    /// Waits and asks again, unless that was done often enough or takes too long.
+    async fn ask_again(
+        &mut self,
+        retry_after: Option<Duration>,
+        what: &str,
+        error: ModelError,
+    ) -> Result<(), ModelError> {
+        let policy = self.endpoint.config.retry;
         let delay = retry_after.unwrap_or_else(|| policy.delay.saturating_mul(1 << self.retries.min(16)));
-        if !is_transient(status, &failure) || self.retries >= policy.max_retries || delay > policy.max_delay {
-            return Err(self.status_error(status, retry_after, &failure));
+        if self.retries >= policy.max_retries || delay > policy.max_delay {
+            return Err(error);
         }
         self.retries += 1;
-        let reason = format!("the endpoint answered {status}; trying again in {:.1} s", delay.as_secs_f32());
-        tracing::info!(status, ?delay, "model endpoint refused, retrying");
+        let reason = format!("the endpoint {what}; trying again in {:.1} s", delay.as_secs_f32());
+        tracing::info!(status = error.status(), ?delay, "model endpoint refused, retrying");
         self.wait(delay).await?;
         self.events.push_back(ModelEvent::Warning(Warning::Retrying { reason }));
         self.stage = Stage::Send;
@@ -183,8 +211,8 @@ impl Run {
 
     /// Waits for `future`, at most for `limit` and for what is left of the total time.
     async fn within<T>(&mut self, limit: Duration, future: impl Future<Output = T>) -> Result<T, ModelError> {
-        let timeouts = self.shared.config.timeouts;
-        let timer = Arc::clone(&self.shared.timer);
+        let timeouts = self.endpoint.config.timeouts;
+        let timer = Arc::clone(&self.endpoint.timer);
         let total = self.total.get_or_insert_with(|| timer.sleep(timeouts.total));
         tokio::select! {
             biased;
@@ -195,8 +223,8 @@ impl Run {
     }
 
     async fn wait(&mut self, delay: Duration) -> Result<(), ModelError> {
-        let timeouts = self.shared.config.timeouts;
-        let timer = Arc::clone(&self.shared.timer);
+        let timeouts = self.endpoint.config.timeouts;
+        let timer = Arc::clone(&self.endpoint.timer);
         let total = self.total.get_or_insert_with(|| timer.sleep(timeouts.total));
         tokio::select! {
             biased;
@@ -208,7 +236,7 @@ impl Run {
     fn transport_error(&self, error: reqwest::Error) -> ModelError {
         // The URL may hold a key in its query; its host is what a person needs.
         let error = error.without_url();
-        let base_url = &self.shared.config.base_url;
+        let base_url = &self.endpoint.config.base_url;
         let place = match base_url.port_or_known_default() {
             Some(port) => format!("{}:{port}", base_url.host_str().unwrap_or("?")),
             None => base_url.host_str().unwrap_or("?").to_owned(),
@@ -244,7 +272,7 @@ impl Run {
 
     /// An endpoint's own words may quote the key.
     fn mask(&self, text: &str) -> String {
-        match &self.shared.config.api_key {
+        match &self.endpoint.config.api_key {
             Some(key) => key.mask(text),
             None => text.to_owned(),
         }
@@ -255,9 +283,23 @@ impl Run {
     }
 }
 
+/// The header that carries the key.
+fn key_header(header: KeyHeader, key: &Secret) -> Result<(HeaderName, HeaderValue), ModelError> {
+    let (name, value) = match header {
+        KeyHeader::Bearer => (AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {}", key.expose()))),
+        KeyHeader::XApiKey => (HeaderName::from_static("x-api-key"), HeaderValue::from_str(key.expose())),
+    };
+    let mut value = value.map_err(|_| {
+        ModelError::new(Kind::Configuration, "the API key holds characters that no header may hold")
+            .with_hint("copy it again, without line ends")
+    })?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
 /// Whether it may go better next time.
 fn is_transient(status: u16, failure: &Failure) -> bool {
-    matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529) && failure.code != "insufficient_quota"
+    matches!(status, 408 | 409 | 429 | 500 | 502..=504 | 520..=529) && failure.code != "insufficient_quota"
 }
 
 /// The beginning of an error's body. One that breaks off is taken as far as it came.

@@ -13,6 +13,8 @@ use serde_json::value::RawValue;
 use url::Url;
 
 use super::{LocalKind, LocalServer};
+use crate::anthropic::{VERSION_HEADER, models_url};
+use crate::config::Provider;
 use crate::error::{Kind, ModelError};
 use crate::http_client::{client, endpoint};
 use crate::secret::Secret;
@@ -103,13 +105,35 @@ async fn strict_list(http: &reqwest::Client, base: &Url) -> Option<Vec<String>> 
     right.then(|| list.data.into_iter().map(|model| model.id).collect())
 }
 
-/// The first model of an endpoint that was named without one.
-pub(super) async fn only_model(base_url: &Url, key: Option<&Secret>) -> Result<String, ModelError> {
+/// The models that an endpoint lists, or in a few words why there are none.
+pub(super) async fn listed(
+    provider: Provider,
+    base_url: &Url,
+    key: Option<&Secret>,
+) -> Result<Result<Vec<String>, String>, ModelError> {
     let http = client(base_url, LIST_TIMEOUT)?;
-    let mut request = http.get(endpoint(base_url, "/models"));
+    let mut request = match provider {
+        Provider::OpenAi => http.get(endpoint(base_url, "/models")),
+        Provider::Anthropic => http.get(models_url(base_url)).header(VERSION_HEADER.0, VERSION_HEADER.1),
+    };
     if let Some(key) = key {
-        request = request.header(AUTHORIZATION, format!("Bearer {}", key.expose()));
+        request = match provider {
+            Provider::OpenAi => request.header(AUTHORIZATION, format!("Bearer {}", key.expose())),
+            Provider::Anthropic => request.header("x-api-key", key.expose()),
+        };
     }
+    let Ok(listed) = tokio::time::timeout(LIST_TIMEOUT, read::<List>(request)).await else {
+        return Ok(Err("it does not answer".to_owned()));
+    };
+    Ok(listed.map(|list| list.data.into_iter().map(|model| model.id).filter(|name| can_chat(name)).collect()))
+}
+
+/// The first model of an endpoint that was named without one.
+pub(super) async fn only_model(
+    provider: Provider,
+    base_url: &Url,
+    key: Option<&Secret>,
+) -> Result<String, ModelError> {
     let failed = |why: String| {
         ModelError::new(
             Kind::Unnamed,
@@ -120,10 +144,8 @@ pub(super) async fn only_model(base_url: &Url, key: Option<&Secret>) -> Result<S
         )
         .with_hint("name a model")
     };
-    let listed = tokio::time::timeout(LIST_TIMEOUT, read::<List>(request)).await;
-    let list = listed.map_err(|_| failed("it does not answer".to_owned()))?.map_err(failed)?;
-    let mut names = list.data.into_iter().map(|model| model.id).filter(|name| can_chat(name));
-    names.next().ok_or_else(|| failed("its list is empty".to_owned()))
+    let names = listed(provider, base_url, key).await?.map_err(failed)?;
+    names.into_iter().next().ok_or_else(|| failed("its list is empty".to_owned()))
 }
 
 /// Reads a small JSON answer, or says in a few words why there is none.

@@ -1,0 +1,4 @@
+//! What holds on every wire.
+
+pub(crate) mod answers;
+mod words;
