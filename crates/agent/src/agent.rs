@@ -4,30 +4,42 @@
 //! happened. Where to look next: `agent/build.rs` for how an agent is made, `agent/discovery.rs` for the first
 //! three stages.
 
+mod attached;
 mod build;
+mod compiled;
+mod declared;
 mod discovery;
+mod drive;
 mod interrupt;
+mod questions;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use serde_json::value::RawValue;
-use switchboard_llm::{ModelAnswer, ModelEvent};
+use switchboard_llm::{ModelAnswer, ModelEvent, SchemaDialect};
 use switchboard_protocol::model::tool::CallToolResult;
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, watch};
 
 pub use self::build::AgentBuilder;
+pub(crate) use self::build::INSTRUCTIONS;
+pub(crate) use self::compiled::Compiled;
+use self::discovery::Known;
+use self::drive::Unwatched;
+pub(crate) use self::drive::Watch;
 pub use self::interrupt::Interrupt;
 use crate::answer::Answer;
 use crate::error::{AgentError, ErrorKind};
-use crate::exposure::Exposure;
+use crate::exposure::{Exposure, ToolFilter};
+use crate::integration::{Attached, Keeper};
 use crate::journal::{Integration, Journal, Selection};
 use crate::limits::Limits;
 use crate::name::{CallId, ServerName};
-use crate::policy::{Gate, Proposal, RunGrants};
+use crate::outcome::ToolOutcome;
+use crate::policy::{Authority, DenialReason, Gate, Proposal, Scope, exchange};
 use crate::selector::{Selected, Selector};
-use crate::turn::{Conversation, Output, Step, Turn};
+use crate::turn::{Conversation, MOST_CHANGES, Step, Turn, TurnOptions};
 
 /// The host: answers questions with the tools of its servers.
 ///
@@ -40,7 +52,15 @@ pub struct Agent {
     journal: Journal,
     instructions: String,
     interrupt: Interrupt,
-    discovered: OnceCell<Arc<Exposure>>,
+    dialect: SchemaDialect,
+    offered: Vec<String>,
+    scope: Scope,
+    filters: BTreeMap<ServerName, ToolFilter>,
+    without_servers: bool,
+    keeper: Option<Keeper>,
+    open_questions: watch::Sender<u32>,
+    compiled: Compiled,
+    known: Mutex<Option<Known>>,
 }
 
 impl std::fmt::Debug for Agent {
@@ -56,6 +76,17 @@ impl Agent {
     /// When there is no answer: see [`ErrorKind`].
     pub async fn run(&self, question: &str) -> Result<Answer, AgentError> {
         self.run_in(&mut self.conversation(), question).await
+    }
+
+    /// What decides about calls: rules, pins, and what the person said before.
+    #[must_use]
+    pub fn authority(&self) -> &Authority {
+        self.gate.authority()
+    }
+
+    /// What reaches the servers.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     /// A conversation that begins with the instructions of this agent.
@@ -78,57 +109,53 @@ impl Agent {
         conversation: &mut Conversation,
         question: &str,
     ) -> Result<Answer, AgentError> {
-        let exposure = self.tools().await?;
-        let mut turn = Turn::new(exposure, self.limits.clone(), conversation.clone(), question);
+        let asked = self.tools_now();
+        let exposure = tokio::select! {
+            exposure = asked => exposure?,
+            () = self.interrupt.triggered() => return Err(interrupted()),
+        };
+        let mut turn = Turn::begin(self.turn(exposure, conversation.clone(), question.to_owned()));
+        let result = self.run_turn(&mut turn, &Unwatched).await;
+        *conversation = turn.into_conversation();
+        result
+    }
+
+    /// What a turn of this agent begins with.
+    pub(crate) fn turn(
+        &self,
+        exposure: Arc<Exposure>,
+        conversation: Conversation,
+        question: String,
+    ) -> TurnOptions {
+        TurnOptions {
+            exposure,
+            limits: self.limits.clone(),
+            conversation,
+            question,
+            attachments: Attached::default(),
+            capabilities: self.selector.capabilities(),
+        }
+    }
+
+    /// Carries a turn to its end, also one that an earlier process began.
+    pub(crate) async fn run_turn(&self, turn: &mut Turn, watch: &dyn Watch) -> Result<Answer, AgentError> {
         let mut result = tokio::select! {
-            result = self.drive(&mut turn) => result,
+            result = self.drive(turn, watch) => result,
             () = self.interrupt.triggered() => {
                 turn.handle_interrupt();
                 Err(interrupted())
             }
         };
-        self.record(&mut turn);
+        self.record(turn);
+        // Where this is not kept, the run is what it was before: nothing more comes of it.
+        let _ = watch.turned(turn, None);
         if let (Err(error), false) = (&result, turn.is_over()) {
             self.journal.record(Integration::Stopped { reason: error.to_string() });
         }
         if let Ok(answer) = &mut result {
             answer.selector = self.selector.name().to_owned();
         }
-        *conversation = turn.into_conversation();
         result
-    }
-
-    /// The loop: does what the turn says and tells it what came of it.
-    async fn drive(&self, turn: &mut Turn) -> Result<Answer, AgentError> {
-        let grants = RunGrants::default();
-        let mut running = FuturesUnordered::new();
-        loop {
-            self.record(turn);
-            match turn.poll_output() {
-                Some(Output::AskModel(step)) => {
-                    let (answer, notes) = self.ask(step).await?;
-                    notes.into_iter().for_each(|note| turn.handle_note(note));
-                    turn.handle_answer(answer);
-                }
-                Some(Output::AskConsent(proposal)) => {
-                    let call = proposal.call;
-                    turn.handle_decision(call, self.gate.authorize(proposal, &grants).await);
-                }
-                Some(Output::Invoke(permit)) => {
-                    let call = permit.proposal().call;
-                    running.push(async move { (call, self.gate.invoke(permit).await) });
-                }
-                Some(Output::Finished(answer)) => return Ok(answer),
-                Some(Output::Stopped(reason)) => return Err(reason.into()),
-                None => match running.next().await {
-                    Some((call, outcome)) => turn.handle_outcome(call, outcome),
-                    // Would be a fault of ours: the turn waits for something that was never asked for.
-                    None => {
-                        return Err(AgentError::new(ErrorKind::ModelFailed, "the run came to a standstill"));
-                    }
-                },
-            }
-        }
     }
 
     /// Asks the selector and shows what it says as it says it.
@@ -139,12 +166,17 @@ impl Agent {
             messages: step.request.messages.len(),
             tools: step.request.tools.len(),
         });
+        let (number, mut begun) = (step.number, false);
         let mut events = self.selector.select(step);
         let (mut answer, mut notes) = (ModelAnswer::default(), Vec::new());
         while let Some(selected) = events.next().await {
             match selected? {
                 Selected::Note(text) => notes.push(text),
                 Selected::Event(event) => {
+                    if !begun && is_piece(&event) {
+                        begun = true;
+                        self.journal.record(Selection::FirstToken { step: number });
+                    }
                     match &event {
                         ModelEvent::TextDelta(text) => {
                             self.journal.record(Selection::TextDelta { text: text.clone() });
@@ -175,16 +207,20 @@ impl Agent {
         tool: &str,
         arguments: Box<RawValue>,
     ) -> Result<CallToolResult, AgentError> {
-        let exposure = self.tools().await?;
-        let exposed = exposure
-            .by_origin(server, tool)
-            .ok_or_else(|| discovery::no_such_tool(&exposure, server, tool))?;
-        let arguments = crate::turn::checked_arguments(exposed, &arguments)
-            .map_err(|problem| AgentError::new(ErrorKind::Configuration, problem).at(server))?;
-        let proposal = Proposal::new(CallId(1), exposed, arguments);
+        let mut exposure = self.tools().await?;
+        let mut changes = 0;
         let made = async {
-            let permit = self.gate.authorize(proposal, &RunGrants::default()).await?;
-            Ok::<_, AgentError>(self.gate.invoke(permit).await)
+            loop {
+                let outcome = self.call_of(&exposure, (server, tool), &arguments).await?;
+                if !outcome.has_changed() || changes >= MOST_CHANGES {
+                    return Ok(outcome);
+                }
+                changes += 1;
+                match self.tools_of(server).await {
+                    Some(now) => exposure = now,
+                    None => return Ok::<_, AgentError>(outcome),
+                }
+            }
         };
         let outcome = tokio::select! {
             outcome = made => outcome?,
@@ -193,11 +229,36 @@ impl Agent {
         AgentError::unless_result((server, tool), &outcome).cloned()
     }
 
+    /// One call of a tool as it is among these.
+    async fn call_of(
+        &self,
+        exposure: &Exposure,
+        (server, tool): (&ServerName, &str),
+        arguments: &RawValue,
+    ) -> Result<ToolOutcome, AgentError> {
+        let exposed = exposure
+            .by_origin(server, tool)
+            .ok_or_else(|| discovery::no_such_tool(exposure, server, tool))?;
+        let arguments = crate::turn::checked_arguments(exposed, arguments)
+            .map_err(|problem| AgentError::new(ErrorKind::Configuration, problem).at(server))?;
+        let proposal = Proposal::new(CallId(1), exposed, arguments);
+        match self.gate.authorize(proposal, &Scope::run()).await {
+            Ok(permit) => Ok(self.gate.invoke(permit).await),
+            Err(denial) if denial.reason == DenialReason::OtherThanShown => Ok(exchange::changed()),
+            Err(denial) => Err(denial.into()),
+        }
+    }
+
     fn record(&self, turn: &mut Turn) {
         while let Some(event) = turn.poll_event() {
             self.journal.record(event);
         }
     }
+}
+
+/// Whether the model has begun to answer.
+fn is_piece(event: &ModelEvent) -> bool {
+    matches!(event, ModelEvent::TextDelta(_) | ModelEvent::ThinkingDelta(_) | ModelEvent::CallStart { .. })
 }
 
 fn interrupted() -> AgentError {

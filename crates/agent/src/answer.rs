@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use switchboard_llm::Usage;
 
@@ -27,7 +28,7 @@ pub struct Answer {
 }
 
 /// One call and what became of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CallRecord {
     /// The host's number.
     pub call: CallId,
@@ -42,7 +43,8 @@ pub struct CallRecord {
 }
 
 /// What became of a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallStatus {
     /// It was made, and this came of it.
     Made(Arc<ToolOutcome>),
@@ -56,6 +58,10 @@ pub enum CallStatus {
     OverLimit,
     /// It was interrupted.
     Interrupted,
+    /// The person cancelled it. The server may still be running it.
+    Cancelled,
+    /// It was being made when the host ended; whether it did anything is not known.
+    Unknown,
 }
 
 impl CallStatus {

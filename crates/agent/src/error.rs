@@ -11,7 +11,8 @@ use switchboard_protocol::model::tool::CallToolResult;
 
 use crate::name::ServerName;
 use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
-use crate::policy::{Denial, DenialReason, UnmatchedRule};
+use crate::policy::{RuleToAdd, UnmatchedRule};
+use crate::store::StoreError;
 use crate::turn::StopReason;
 use crate::{integrate, integration, limits::Limits, visible};
 
@@ -27,6 +28,7 @@ pub struct AgentError {
     message: String,
     server: Option<ServerName>,
     hint: Option<String>,
+    rule: Option<Box<RuleToAdd>>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -59,6 +61,16 @@ pub enum ErrorKind {
     NoToolFits,
     /// Somebody interrupted the run.
     Interrupted,
+    /// Another run of the session goes on.
+    Busy,
+    /// The idempotency key belongs to another question.
+    KeyReused,
+    /// There is no such session or run.
+    NotFound,
+    /// The session is open in another process.
+    SessionHeld,
+    /// What must be kept cannot be written or read.
+    Storage,
 }
 
 impl ErrorKind {
@@ -78,14 +90,50 @@ impl ErrorKind {
             Self::ModelFailed => "model_failed",
             Self::NoToolFits => "no_tool_fits",
             Self::Interrupted => "interrupted",
+            Self::Busy => "busy",
+            Self::KeyReused => "key_reused",
+            Self::NotFound => "not_found",
+            Self::SessionHeld => "session_held",
+            Self::Storage => "storage",
         }
+    }
+
+    /// The kind of this code.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Self> {
+        const ALL: [ErrorKind; 17] = [
+            ErrorKind::Configuration,
+            ErrorKind::MissingArguments,
+            ErrorKind::ApprovalNeeded,
+            ErrorKind::Denied,
+            ErrorKind::InputNeeded,
+            ErrorKind::LoginNeeded,
+            ErrorKind::ServerUnreachable,
+            ErrorKind::ToolFailed,
+            ErrorKind::LimitReached,
+            ErrorKind::ModelFailed,
+            ErrorKind::NoToolFits,
+            ErrorKind::Interrupted,
+            ErrorKind::Busy,
+            ErrorKind::KeyReused,
+            ErrorKind::NotFound,
+            ErrorKind::SessionHeld,
+            ErrorKind::Storage,
+        ];
+        ALL.into_iter().find(|kind| kind.code() == code)
     }
 
     /// The exit code of a program that ends because of it.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
-            Self::Configuration | Self::MissingArguments => 1,
+            Self::Configuration
+            | Self::MissingArguments
+            | Self::Busy
+            | Self::KeyReused
+            | Self::NotFound
+            | Self::SessionHeld
+            | Self::Storage => 1,
             Self::ApprovalNeeded | Self::Denied | Self::InputNeeded => 2,
             Self::LoginNeeded => 3,
             Self::ServerUnreachable => 4,
@@ -98,17 +146,33 @@ impl ErrorKind {
 }
 
 impl AgentError {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), server: None, hint: None, source: None }
+    /// A failure with its cause.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), server: None, hint: None, rule: None, source: None }
     }
 
-    pub(crate) fn at(mut self, server: &ServerName) -> Self {
+    /// Names the server that it is about.
+    #[must_use]
+    pub fn at(mut self, server: &ServerName) -> Self {
         self.server = Some(server.clone());
         self
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    /// Names the next action.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same with another cause, in words that fit where it is said.
+    pub(crate) fn saying(self, message: String) -> Self {
+        Self { message, ..self }
+    }
+
+    /// Names the rule that would have allowed the call.
+    pub(crate) fn with_rule(mut self, rule: RuleToAdd) -> Self {
+        self.rule = Some(Box::new(rule));
         self
     }
 
@@ -176,6 +240,12 @@ impl AgentError {
         self.server.as_ref()
     }
 
+    /// The rule that would have allowed the call that it is about, where a rule would.
+    #[must_use]
+    pub fn rule_to_add(&self) -> Option<&RuleToAdd> {
+        self.rule.as_deref()
+    }
+
     /// The next action.
     #[must_use]
     pub fn next_action(&self) -> Option<&str> {
@@ -199,7 +269,7 @@ impl std::error::Error for AgentError {
     }
 }
 
-/// One JSON object: `code`, `message`, `server` and `hint` where there is one.
+/// One JSON object: `code`, `message`, and `server`, `hint` and `rule` where there is one.
 impl Serialize for AgentError {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -210,10 +280,12 @@ impl Serialize for AgentError {
             server: Option<&'a str>,
             #[serde(skip_serializing_if = "Option::is_none")]
             hint: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            rule: Option<&'a RuleToAdd>,
         }
         let server = self.server.as_ref().map(ServerName::as_str);
-        Shape { code: self.code(), message: &self.message, server, hint: self.hint.as_deref() }
-            .serialize(serializer)
+        let (hint, rule) = (self.hint.as_deref(), self.rule_to_add());
+        Shape { code: self.code(), message: &self.message, server, hint, rule }.serialize(serializer)
     }
 }
 
@@ -223,6 +295,7 @@ fn kind_of(failure: &CallFailure) -> ErrorKind {
         FailureKind::Unauthorized => ErrorKind::LoginNeeded,
         FailureKind::Interrupted => ErrorKind::Interrupted,
         FailureKind::InputNeeded => ErrorKind::InputNeeded,
+        FailureKind::Changed => ErrorKind::ApprovalNeeded,
         FailureKind::Timeout { .. } | FailureKind::Limit => ErrorKind::LimitReached,
         FailureKind::Protocol { .. } | FailureKind::Malformed => ErrorKind::ToolFailed,
     }
@@ -233,6 +306,7 @@ fn usual_hint(kind: FailureKind) -> &'static str {
         FailureKind::Transport => "check that the server runs and that its address is right",
         FailureKind::Unauthorized => "log in to the server first",
         FailureKind::InputNeeded => "run it in a terminal, where the question can be shown and answered",
+        FailureKind::Changed => "call it again to be asked about the tool as it is now",
         FailureKind::Timeout { .. } => "ask for less, or allow more time",
         FailureKind::Limit => "ask for less; if that does not help, report it to the author of the server",
         FailureKind::Protocol { .. } | FailureKind::Malformed => {
@@ -246,38 +320,7 @@ impl From<ModelError> for AgentError {
     fn from(error: ModelError) -> Self {
         let kind = if error.is_configuration() { ErrorKind::Configuration } else { ErrorKind::ModelFailed };
         let (message, hint) = (error.cause().to_owned(), error.hint().map(str::to_owned));
-        Self { kind, message, server: None, hint, source: Some(Box::new(error)) }
-    }
-}
-
-/// The rule that allows this call and no other, as a shell takes it; nothing where a name means more in a rule than
-/// itself, or cannot be typed.
-fn allow(denial: &Denial) -> Option<String> {
-    let is_odd = |character: char| character == '*' || visible::is_invisible(character);
-    let is_itself = !denial.tool.contains(is_odd) && denial.tool.trim() == denial.tool;
-    is_itself.then(|| visible::argument(&format!("{}/{}", denial.server, denial.tool)))
-}
-
-impl From<Denial> for AgentError {
-    fn from(denial: Denial) -> Self {
-        let (kind, hint) = match denial.reason {
-            DenialReason::Rule => {
-                (ErrorKind::Denied, "change the rule if the call should be made".to_owned())
-            }
-            DenialReason::Person | DenialReason::OtherThanShown => {
-                (ErrorKind::Denied, "ask again to be asked again".to_owned())
-            }
-            DenialReason::NobodyToAskSoFail | DenialReason::NobodyToAskSoDeny => {
-                let allow = match allow(&denial) {
-                    Some(rule) => format!("add --allow {rule}, "),
-                    None => String::new(),
-                };
-                let hint =
-                    format!("run it in a terminal to be asked, {allow}or say yes to everything with --yes");
-                (ErrorKind::ApprovalNeeded, hint)
-            }
-        };
-        Self::new(kind, denial.to_string()).at(&denial.server).hint(hint)
+        Self { kind, message, server: None, hint, rule: None, source: Some(Box::new(error)) }
     }
 }
 
@@ -289,6 +332,10 @@ impl From<StopReason> for AgentError {
                 .hint("ask for less at once, or raise the limit of steps"),
             StopReason::CallLimit(_) => Self::new(ErrorKind::LimitReached, message)
                 .hint("ask for less at once, or raise the limit of calls"),
+            StopReason::TokenLimit(_) => Self::new(ErrorKind::LimitReached, message)
+                .hint("ask for less at once, or raise the limit of tokens"),
+            StopReason::TimeLimit(_) => Self::new(ErrorKind::LimitReached, message)
+                .hint("ask for less at once, or raise the limit of time"),
             StopReason::Corrections { .. } => {
                 Self::new(ErrorKind::ModelFailed, message).hint("ask in other words, or use a stronger model")
             }
@@ -304,9 +351,20 @@ impl From<StopReason> for AgentError {
     }
 }
 
+impl From<StoreError> for AgentError {
+    fn from(error: StoreError) -> Self {
+        let kind = if error.is_held() { ErrorKind::SessionHeld } else { ErrorKind::Storage };
+        Self::new(kind, error.to_string())
+    }
+}
+
 impl From<UnmatchedRule> for AgentError {
     fn from(error: UnmatchedRule) -> Self {
-        Self::new(ErrorKind::Configuration, error.to_string())
+        let hint = format!(
+            "correct the option that it stands in; a rule that is kept goes with: switchboard policy remove {}",
+            visible::argument(error.rule())
+        );
+        Self::new(ErrorKind::Configuration, error.to_string()).hint(hint)
     }
 }
 
@@ -315,7 +373,6 @@ mod tests {
     use switchboard_protocol::model::content::ContentBlock;
 
     use super::*;
-    use crate::CallId;
 
     #[test]
     fn what_a_tool_says_when_it_fails_cannot_move_the_cursor() {
@@ -328,29 +385,5 @@ mod tests {
         let shown = error.to_string();
         assert!(shown.starts_with("s/\"t \" failed: one\ntwo\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{8}"), "{shown}");
         assert!(!shown.replace('\n', "").contains(visible::is_invisible), "{shown}");
-    }
-
-    #[test]
-    fn a_hint_allows_one_tool_and_can_be_copied() {
-        for (tool, rule) in [
-            ("get_climate", Some("s/get_climate")),
-            ("a; rm -rf b", Some("'s/a; rm -rf b'")),
-            ("it's", Some(r"'s/it'\''s'")),
-            ("*", None),
-            ("get_*", None),
-            ("t ", None),
-            ("t\u{200b}", None),
-        ] {
-            let denial = Denial {
-                call: CallId(1),
-                server: ServerName::new("s").unwrap(),
-                tool: tool.to_owned(),
-                reason: DenialReason::NobodyToAskSoFail,
-                rule: String::new(),
-            };
-            let hint = AgentError::from(denial).hint.unwrap();
-            assert_eq!(hint.contains("--allow"), rule.is_some(), "{hint}");
-            assert!(rule.is_none_or(|rule| hint.contains(&format!("--allow {rule},"))), "{hint}");
-        }
     }
 }

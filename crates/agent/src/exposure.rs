@@ -1,27 +1,36 @@
 //! Compiles the tools of all servers for a model: names, schemas, order.
 //!
-//! The third stage of a call. What a server wrote is never changed: the model sees a copy, the arguments are
-//! validated against the original, and a tool that cannot be offered is left out with a reason while all
-//! others stay. Where to look next: `exposure/names.rs` for the names, `exposure/copy.rs` for the schema that
-//! the model sees.
+//! The third stage of a call. What a server wrote is never changed: the model sees a copy in the dialect of its
+//! provider, the arguments are validated against the original, and a tool that cannot be offered is left out with a
+//! reason while all others stay. Where to look next: `exposure/names.rs` for the names, `exposure/lower.rs` for the
+//! schemas, `exposure/order.rs` for the order, `exposure/tool.rs` for one tool.
 
-mod copy;
+mod cost;
+mod filter;
+mod json;
+mod left_out;
+mod lost;
+mod lower;
 mod names;
+mod nulls;
+mod order;
+mod tolerant;
+mod tool;
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
-use serde_json::value::RawValue;
-use switchboard_llm::ToolDefinition;
+use switchboard_llm::{SchemaDialect, ToolDefinition};
 use switchboard_protocol::model::tool::{InvalidTool, Tool};
-use switchboard_schema::{SchemaLimits, Validator, Violation};
 
-use crate::digest::Digest;
 use crate::identity::Identity;
 use crate::name::ServerName;
 
+pub use self::filter::ToolFilter;
+pub use self::left_out::{LeftOut, LeftOutCause};
+pub use self::lost::Lost;
 pub use self::names::{MAX_TOOL_NAME, exposed_name};
+pub use self::tool::ExposedTool;
 
 /// The longest name that a tool may have on its server, in characters [spec: server/tools, tool names].
 const LONGEST_OWN_NAME: usize = 128;
@@ -35,7 +44,22 @@ pub struct Declared {
     pub invalid: Vec<InvalidTool>,
 }
 
-/// The tools that a model may choose from, in a canonical order: by server, then by tool.
+/// For whom tools are compiled, and which.
+#[derive(Clone, Debug, Default)]
+pub struct ExposureOptions<'a> {
+    /// Which schemas the model's provider takes.
+    pub dialect: SchemaDialect,
+    /// The order in which tools were offered before, by the names that the model uses: see [`Exposure::offered`].
+    /// New ones come after them.
+    pub offered: &'a [String],
+    /// What a person configured, by server.
+    pub filters: BTreeMap<ServerName, ToolFilter>,
+    /// The longest description of a tool, in characters, if the dialect's own limit is not the right one.
+    pub max_description: Option<usize>,
+}
+
+/// The tools that a model may choose from, in a canonical order: by server, then by tool, unless some were offered
+/// before.
 ///
 /// ```
 /// use switchboard_agent::exposure::{Declared, Exposure};
@@ -50,8 +74,10 @@ pub struct Declared {
 /// ```
 #[derive(Debug, Default)]
 pub struct Exposure {
+    dialect: SchemaDialect,
     tools: Vec<ExposedTool>,
     by_name: HashMap<String, usize>,
+    offered: Vec<String>,
     left_out: Vec<LeftOut>,
     unchecked: Vec<LeftOut>,
     servers: Vec<(ServerName, Identity)>,
@@ -67,94 +93,184 @@ pub struct FailedServer {
     pub message: String,
 }
 
-/// A tool as the host knows it and as a model sees it.
-#[derive(Debug)]
-pub struct ExposedTool {
+/// A tool that has its name and is not compiled yet.
+struct Named {
     server: ServerName,
-    tool: Arc<Tool>,
-    definition: ToolDefinition,
-    schema: Value,
-    validator: Option<Validator>,
-    digest: Digest,
-}
-
-/// A tool that is not offered, or not checked, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Whose it is.
-    pub server: ServerName,
-    /// The tool's own name, cut after 128 characters.
-    pub tool: String,
-    /// Why.
-    pub reason: String,
+    tool: Tool,
+    name: String,
 }
 
 impl Exposure {
-    /// Compiles what the servers declare. The order in which they come, and in which they list their tools,
-    /// changes nothing.
+    /// Compiles what the servers declare for a model that nobody knows. The order in which they come, and in which
+    /// they list their tools, changes nothing.
     pub fn compile(servers: impl IntoIterator<Item = (ServerName, Declared)>) -> Self {
-        let mut exposure = Self::default();
+        Self::compile_for(servers, &ExposureOptions::default())
+    }
+
+    /// Compiles what the servers declare. The order in which they come, and in which they list their tools, changes
+    /// nothing.
+    pub fn compile_for(
+        servers: impl IntoIterator<Item = (ServerName, Declared)>,
+        options: &ExposureOptions<'_>,
+    ) -> Self {
+        let mut exposure = Self { dialect: options.dialect, ..Self::default() };
+        let sorted = exposure.sorted(servers);
+        for named in exposure.named(sorted, options) {
+            match ExposedTool::compile(named.server, (named.tool, named.name), options) {
+                Ok((tool, unchecked)) => {
+                    exposure.unchecked.extend(unchecked);
+                    exposure.tools.push(tool);
+                }
+                Err(left_out) => exposure.left_out.push(left_out),
+            }
+        }
+        exposure.arrange(options.offered);
+        exposure
+    }
+
+    /// About how many tokens a model is sent of these tools. Their schemas are not made ready to check arguments with,
+    /// which takes far more room than what is sent.
+    pub(crate) fn token_cost_for(
+        servers: impl IntoIterator<Item = (ServerName, Declared)>,
+        options: &ExposureOptions<'_>,
+    ) -> usize {
+        let mut exposure = Self { dialect: options.dialect, ..Self::default() };
+        let sorted = exposure.sorted(servers);
+        let named = exposure.named(sorted, options).into_iter();
+        named.map(|named| ExposedTool::cost((&named.tool, &named.name), options)).sum()
+    }
+
+    /// The valid definitions, in their canonical order.
+    fn sorted(
+        &mut self,
+        servers: impl IntoIterator<Item = (ServerName, Declared)>,
+    ) -> BTreeMap<(ServerName, String), Tool> {
         let mut sorted = BTreeMap::new();
         for (server, declared) in servers {
             for invalid in declared.invalid {
-                exposure.leave_out(&server, invalid.name, invalid.reason);
+                self.leave_out(&server, invalid.name, (LeftOutCause::Invalid, invalid.reason));
             }
             for tool in declared.tools {
                 match sorted.entry((server.clone(), tool.name.clone())) {
-                    std::collections::btree_map::Entry::Vacant(entry) => {
+                    Entry::Vacant(entry) => {
                         entry.insert(tool);
                     }
-                    std::collections::btree_map::Entry::Occupied(_) => {
+                    Entry::Occupied(_) => {
                         let reason = "the server lists this name twice; the first definition is used";
-                        exposure.leave_out(&server, tool.name, reason.to_owned());
+                        self.leave_out(&server, tool.name, (LeftOutCause::Clash, reason.to_owned()));
                     }
                 }
             }
         }
-        for ((server, _), tool) in sorted {
-            exposure.add(&server, tool);
-        }
-        exposure
+        sorted
     }
 
-    fn add(&mut self, server: &ServerName, tool: Tool) {
-        if tool.name.chars().nth(LONGEST_OWN_NAME).is_some() {
-            let reason = format!("its name is longer than {LONGEST_OWN_NAME} characters");
-            self.leave_out(server, tool.name, reason);
-            return;
-        }
-        let name = exposed_name(server.as_str(), &tool.name);
-        if let Some(other) = self.by_name.get(&name).map(|at| &self.tools[*at]) {
-            let reason =
-                format!("its shortened name is the same as that of {}/{}", other.server, other.tool.name);
-            self.leave_out(server, tool.name, reason);
-            return;
-        }
-        match ExposedTool::compile(server.clone(), tool, name) {
-            Ok((tool, unchecked)) => {
-                self.unchecked.extend(unchecked);
-                self.by_name.insert(tool.definition.name.clone(), self.tools.len());
-                self.tools.push(tool);
+    /// The tools to offer, each with a name of its own. A name that a person gave gives way to one that is a tool's
+    /// own.
+    fn named(
+        &mut self,
+        sorted: BTreeMap<(ServerName, String), Tool>,
+        options: &ExposureOptions<'_>,
+    ) -> Vec<Named> {
+        let mut taken: HashMap<String, (ServerName, String)> = HashMap::new();
+        let (mut named, mut renamed): (Vec<Named>, Vec<Named>) = (Vec::new(), Vec::new());
+        for ((server, _), tool) in sorted {
+            let filter = options.filters.get(&server);
+            if tool.name.chars().nth(LONGEST_OWN_NAME).is_some() {
+                let reason = format!("its name is longer than {LONGEST_OWN_NAME} characters");
+                self.leave_out(&server, tool.name, (LeftOutCause::Invalid, reason));
+            } else if let Some(reason) = filter.and_then(|filter| filter.hides(&tool.name)) {
+                self.leave_out(&server, tool.name, (LeftOutCause::Filtered, reason));
+            } else if let Some(name) = filter.and_then(|filter| filter.rename.get(&tool.name)) {
+                let name = exposed_name(server.as_str(), name);
+                renamed.push(Named { server, tool, name });
+            } else {
+                let name = exposed_name(server.as_str(), &tool.name);
+                named.push(Named { server, tool, name });
             }
-            Err(left_out) => self.left_out.push(left_out),
         }
+        let mut kept: Vec<Named> = Vec::with_capacity(named.len() + renamed.len());
+        for candidate in named.into_iter().chain(renamed) {
+            if let Some((server, tool)) = taken.get(&candidate.name) {
+                let reason = format!("its name for models, {}, is that of {server}/{tool}", candidate.name);
+                self.leave_out(&candidate.server, candidate.tool.name, (LeftOutCause::Clash, reason));
+                continue;
+            }
+            taken.insert(candidate.name.clone(), (candidate.server.clone(), candidate.tool.name.clone()));
+            kept.push(candidate);
+        }
+        kept.sort_by(|one, other| (&one.server, &one.tool.name).cmp(&(&other.server, &other.tool.name)));
+        kept
     }
 
     /// A long name is cut: it is only named, and may be as long as a message.
-    fn leave_out(&mut self, server: &ServerName, mut tool: String, reason: String) {
+    fn leave_out(&mut self, server: &ServerName, mut tool: String, (cause, reason): (LeftOutCause, String)) {
         if let Some((end, _)) = tool.char_indices().nth(LONGEST_OWN_NAME) {
             tool.truncate(end);
             tool.push('…');
         }
-        self.left_out.push(LeftOut { server: server.clone(), tool, reason });
+        self.left_out.push(LeftOut { server: server.clone(), tool, cause, reason });
     }
 
-    /// The tools, in their canonical order.
+    fn arrange(&mut self, before: &[String]) {
+        let names: Vec<&str> = self.tools.iter().map(ExposedTool::name).collect();
+        let (order, offered) = order::ordered(&names, before);
+        let mut place = vec![0; order.len()];
+        for (at, from) in order.into_iter().enumerate() {
+            place[from] = at;
+        }
+        let mut placed: Vec<(usize, ExposedTool)> =
+            place.into_iter().zip(std::mem::take(&mut self.tools)).collect();
+        placed.sort_by_key(|(at, _)| *at);
+        self.tools = placed.into_iter().map(|(_, tool)| tool).collect();
+        self.by_name = self.tools.iter().enumerate().map(|(at, tool)| (tool.name().to_owned(), at)).collect();
+        self.offered = offered;
+    }
+
+    /// The same tools for another dialect, in the same order. What could not be lowered for this one stays left out.
+    #[must_use]
+    pub fn for_dialect(&self, dialect: SchemaDialect) -> Self {
+        let options = ExposureOptions { dialect, ..ExposureOptions::default() };
+        let mut exposure = Self {
+            dialect,
+            left_out: self.left_out.clone(),
+            unchecked: self.unchecked.clone(),
+            servers: self.servers.clone(),
+            failed: self.failed.clone(),
+            ..Self::default()
+        };
+        for tool in &self.tools {
+            match tool.again(&options) {
+                Ok(tool) => exposure.tools.push(tool),
+                Err(left_out) => exposure.left_out.push(left_out),
+            }
+        }
+        exposure.arrange(&self.offered);
+        exposure
+    }
+
+    /// For which dialect the tools were compiled.
+    pub fn dialect(&self) -> SchemaDialect {
+        self.dialect
+    }
+
+    /// The tools, in their order.
     pub fn tools(&self) -> &[ExposedTool] {
         &self.tools
     }
 
-    /// The tools that are not offered.
+    /// The table of names: what a model calls a tool, its server, and what that calls it.
+    pub fn names(&self) -> impl Iterator<Item = (&str, &ServerName, &str)> {
+        self.tools.iter().map(|tool| (tool.name(), tool.server(), tool.tool().name.as_str()))
+    }
+
+    /// The names that were ever offered, in their order, for [`ExposureOptions::offered`] of the next time. Those of
+    /// tools that are gone stay in it: a server that comes back finds its tools where they were.
+    pub fn offered(&self) -> &[String] {
+        &self.offered
+    }
+
+    /// The tools that are not offered, those that a person filtered out among them.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
@@ -163,6 +279,16 @@ impl Exposure {
     /// a dialect that is not supported. Their servers check them.
     pub fn unchecked(&self) -> &[LeftOut] {
         &self.unchecked
+    }
+
+    /// About how many tokens the tools of a server cost in every request.
+    pub fn token_cost(&self, server: &ServerName) -> usize {
+        self.tools.iter().filter(|tool| tool.server() == server).map(ExposedTool::token_cost).sum()
+    }
+
+    /// About how many tokens all tools cost in every request.
+    pub fn total_token_cost(&self) -> usize {
+        self.tools.iter().map(ExposedTool::token_cost).sum()
     }
 
     /// The servers that listed their tools, and what is known of them.
@@ -192,86 +318,22 @@ impl Exposure {
 
     /// The tool that a server calls `tool`.
     pub fn by_origin(&self, server: &ServerName, tool: &str) -> Option<&ExposedTool> {
-        self.tools.iter().find(|exposed| exposed.server == *server && exposed.tool.name == tool)
+        self.tools.iter().find(|exposed| exposed.server() == server && exposed.tool().name == tool)
     }
 
-    /// The definitions for a model, in their canonical order.
+    /// The definitions for a model, in their order.
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|tool| tool.definition.clone()).collect()
-    }
-}
-
-impl ExposedTool {
-    /// The second value says why the arguments cannot be checked, where that is so.
-    fn compile(server: ServerName, tool: Tool, name: String) -> Result<(Self, Option<LeftOut>), LeftOut> {
-        let left_out = |reason: String| LeftOut { server: server.clone(), tool: tool.name.clone(), reason };
-        let schema: Value =
-            serde_json::from_str(tool.input_schema.get()).map_err(|error| left_out(error.to_string()))?;
-        let (validator, unchecked) = match Validator::compile(&schema, &SchemaLimits::default()) {
-            Ok(validator) => (Some(validator), None),
-            Err(error) if error.is_unsupported_dialect() => (None, Some(left_out(error.to_string()))),
-            Err(error) => return Err(left_out(error.to_string())),
-        };
-        let parameters = copy::for_model(&tool.input_schema).map_err(left_out)?;
-        let description = tool.description.as_deref().filter(|text| !text.is_empty());
-        let description = description.or(tool.title.as_deref()).unwrap_or_default().to_owned();
-        let definition = ToolDefinition { name, description, parameters };
-        let digest = definition_digest(&server, &tool);
-        Ok((Self { server, tool: Arc::new(tool), definition, schema, validator, digest }, unchecked))
+        self.tools.iter().map(|tool| tool.definition().clone()).collect()
     }
 
-    /// The name that a model uses.
-    pub fn name(&self) -> &str {
-        &self.definition.name
+    /// The servers that have tools here, offered or not, each once.
+    pub fn server_names(&self) -> Vec<&ServerName> {
+        let offered = self.tools.iter().map(ExposedTool::server);
+        let listed = self.servers.iter().map(|(server, _)| server);
+        let mut seen = HashSet::new();
+        let all = listed.chain(offered).chain(self.left_out.iter().map(|left| &left.server));
+        all.filter(|server| seen.insert(server.as_str())).collect()
     }
-
-    /// Whose it is.
-    pub fn server(&self) -> &ServerName {
-        &self.server
-    }
-
-    /// The definition as the server wrote it.
-    pub fn tool(&self) -> &Arc<Tool> {
-        &self.tool
-    }
-
-    /// The definition as a model sees it.
-    pub fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
-
-    /// The original schema of the arguments, parsed.
-    pub fn schema(&self) -> &Value {
-        &self.schema
-    }
-
-    /// Binds decisions to the definition: any change of it gives another digest.
-    pub fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    /// Checks arguments against the original schema.
-    ///
-    /// # Errors
-    /// What does not fit.
-    pub fn check(&self, arguments: &Value) -> Result<(), Vec<Violation>> {
-        self.validator.as_ref().map_or(Ok(()), |validator| validator.validate(arguments))
-    }
-}
-
-/// Everything of a definition that a person or a model decides by.
-fn definition_digest(server: &ServerName, tool: &Tool) -> Digest {
-    let text = |raw: &Option<Box<RawValue>>| raw.as_ref().map(|raw| raw.get().to_owned()).unwrap_or_default();
-    let annotations = tool.annotations.as_ref().and_then(|hints| serde_json::to_vec(hints).ok());
-    Digest::of(&[
-        server.as_str().as_bytes(),
-        tool.name.as_bytes(),
-        tool.title.as_deref().unwrap_or_default().as_bytes(),
-        tool.description.as_deref().unwrap_or_default().as_bytes(),
-        tool.input_schema.get().as_bytes(),
-        text(&tool.output_schema).as_bytes(),
-        annotations.as_deref().unwrap_or_default(),
-    ])
 }
 
 #[cfg(test)]

@@ -33,6 +33,13 @@ impl Identity {
             session: revision.era() == Era::Legacy,
         }
     }
+
+    /// What it calls itself, without its version.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        let implementation = self.implementation.as_deref()?;
+        Some(implementation.rsplit_once(' ').map_or(implementation, |(name, _)| name))
+    }
 }
 
 impl fmt::Display for Identity {

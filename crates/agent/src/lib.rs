@@ -36,9 +36,12 @@
 
 mod agent;
 mod answer;
+mod artefact;
+pub mod desk;
 mod digest;
 mod error;
 pub mod exposure;
+pub mod host;
 mod identity;
 mod integration;
 pub mod journal;
@@ -46,21 +49,32 @@ mod limits;
 mod name;
 mod outcome;
 pub mod policy;
+pub mod questions;
 pub mod render;
 mod router;
 mod selector;
+pub mod session;
+pub mod store;
+pub mod supervisor;
 pub mod turn;
 pub mod visible;
 
 pub use crate::agent::{Agent, AgentBuilder, Interrupt};
 pub use crate::answer::{Answer, CallRecord, CallStatus};
+pub use crate::artefact::{
+    ArtefactSink, HostTools, NewArtefact, ResourceReader, SessionArtefacts, host_exposure, is_host_tool,
+};
 pub use crate::digest::{Digest, InvalidDigest};
 pub use crate::error::{AgentError, ErrorKind};
+pub use crate::host::{Host, HostBuilder};
 pub use crate::identity::Identity;
-pub use crate::integration::{ToolMessage, integrate};
-pub use crate::limits::Limits;
-pub use crate::name::{CallId, InvalidServerName, MAX_SERVER_NAME_CHARS, ServerName};
+pub use crate::integration::{
+    Attached, Attachment, AttachmentContent, Keeper, Returned, ToolMessage, integrate,
+};
+pub use crate::limits::{Limits, MESSAGE_BYTES};
+pub use crate::name::{CallId, HOST_SERVER, InvalidServerName, MAX_SERVER_NAME_CHARS, RunId, ServerName};
 pub use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
 pub use crate::router::{Ask, Missing, Router};
 pub use crate::selector::{LanguageModel, Selected, Selector};
+pub use crate::session::{RunRequest, RunView, Session, SessionOptions};
 pub use crate::turn::{Conversation, Turn};

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::visible;
 
+/// What the host is called where a server's name stands. No server can be called so.
+pub const HOST_SERVER: &str = "switchboard";
+
 /// The most characters of a server's name.
 pub const MAX_SERVER_NAME_CHARS: usize = 64;
 
@@ -47,6 +50,21 @@ impl ServerName {
     /// When the text is empty, too long, or holds a character that is invisible or has a meaning in rules.
     pub fn new(name: impl AsRef<str>) -> Result<Self, InvalidServerName> {
         let name = name.as_ref();
+        if name == HOST_SERVER {
+            let problem = "that is what the host itself is called";
+            return Err(InvalidServerName { shown: visible::quoted(name, MAX_SERVER_NAME_CHARS), problem });
+        }
+        Self::read(name)
+    }
+
+    /// The host itself, which has a few tools of its own.
+    #[must_use]
+    pub fn host() -> Self {
+        Self(HOST_SERVER.into())
+    }
+
+    /// As [`new`](Self::new), for what was written down and may name the host.
+    fn read(name: &str) -> Result<Self, InvalidServerName> {
         let problem = if name.is_empty() {
             "it is empty"
         } else if name.chars().count() > MAX_SERVER_NAME_CHARS {
@@ -79,7 +97,7 @@ impl TryFrom<String> for ServerName {
     type Error = InvalidServerName;
 
     fn try_from(name: String) -> Result<Self, Self::Error> {
-        Self::new(name)
+        Self::read(&name)
     }
 }
 
@@ -89,7 +107,44 @@ impl From<ServerName> for String {
     }
 }
 
-/// The host's number for one call within a run, from 1. Approvals, events and results are keyed by it.
+/// A run's name: unique, visible ASCII, fit for an address.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct RunId(Arc<str>);
+
+impl RunId {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for RunId {
+    fn from(id: &str) -> Self {
+        Self(id.into())
+    }
+}
+
+impl From<String> for RunId {
+    fn from(id: String) -> Self {
+        Self(id.into())
+    }
+}
+
+impl From<RunId> for String {
+    fn from(id: RunId) -> Self {
+        id.as_str().to_owned()
+    }
+}
+
+/// The host's number for one call within a conversation, from 1. Approvals, events and results are keyed by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub u32);

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use switchboard_protocol::model::tool::CallToolResult;
 
 /// What came of a call that was made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// The tool answered. It may still say that it failed.
     Result(Box<CallToolResult>),
@@ -19,7 +20,7 @@ pub enum ToolOutcome {
 }
 
 /// Why there is no answer of the tool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallFailure {
     /// Which of the ways.
     pub kind: FailureKind,
@@ -53,8 +54,17 @@ pub enum FailureKind {
     Malformed,
     /// The tool asks the person something, and nobody can be asked.
     InputNeeded,
+    /// The tool is not the one any more that the call was allowed for. The call was not made.
+    Changed,
     /// The run was interrupted.
     Interrupted,
+}
+
+impl ToolOutcome {
+    /// Whether the call was not made because its tool is another one than it was allowed for.
+    pub(crate) fn has_changed(&self) -> bool {
+        matches!(self, Self::Failed(CallFailure { kind: FailureKind::Changed, .. }))
+    }
 }
 
 impl CallFailure {
@@ -92,13 +102,14 @@ impl fmt::Display for FailureKind {
             Self::Limit => f.write_str("limit reached"),
             Self::Malformed => f.write_str("malformed result"),
             Self::InputNeeded => f.write_str("the tool asks the person, and nobody can be asked"),
+            Self::Changed => f.write_str("the tool has changed"),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
 }
 
 /// Milliseconds, shown as seconds without needless zeros.
-struct Seconds(u64);
+pub(crate) struct Seconds(pub(crate) u64);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

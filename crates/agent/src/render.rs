@@ -46,7 +46,7 @@ const NAME_BYTES: usize = 256;
 /// The deepest level of a schema in which the description of a field is looked for.
 const SCHEMA_DEPTH: usize = 12;
 
-/// The result as text for a person, without an empty line at its end.
+/// The result as text for a person at a command that has `--json`, without an empty line at its end.
 ///
 /// ```
 /// use switchboard_agent::render;
@@ -65,19 +65,20 @@ const SCHEMA_DEPTH: usize = 12;
 /// ```
 #[must_use]
 pub fn result(result: &CallToolResult) -> String {
-    match structured(result) {
-        Some(node) => cut(table::lay_out(&node)),
-        None => cut(text(result)),
-    }
+    let text = structured(result).map_or_else(|| text(result), |node| table::lay_out(&node));
+    cut(text, "--json shows all")
 }
 
-/// The text as far as it fits, whole lines if there are any, and a note about the rest.
-fn cut(mut text: String) -> String {
+/// Where a person finds what an answer leaves out, in a terminal and on a page.
+const WHOLE: &str = "the result of the call has all";
+
+/// The text as far as it fits, whole lines if there are any, and a note about the rest and `where_it_is`.
+fn cut(mut text: String, where_it_is: &str) -> String {
     if text.len() > LONGEST_TEXT {
         let end = visible::head(&text, LONGEST_TEXT).len();
         let end = text[..end].rfind('\n').filter(|at| *at > end / 2).unwrap_or(end);
         text.truncate(end);
-        text.push_str("\n(the rest is left out; --json shows all)");
+        text.push_str(&format!("\n(the rest is left out; {where_it_is})"));
     }
     text
 }
@@ -87,15 +88,15 @@ fn cut(mut text: String) -> String {
 /// shown whole. `output_schema` is where the units of fields are described.
 #[must_use]
 pub(crate) fn answer(result: &CallToolResult, question: &str, output_schema: Option<&RawValue>) -> String {
-    let Some(node) = structured(result) else { return cut(text(result)) };
+    let Some(node) = structured(result) else { return cut(text(result), WHOLE) };
     let all = names(&node);
     if all.len() > MOST_FIELDS {
-        return cut(table::lay_out(&node));
+        return cut(table::lay_out(&node), WHOLE);
     }
     let schema = output_schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
     let asked = Asked::read(&node, question);
     if asked.fields.is_empty() {
-        return cut(table::lay_out(&node));
+        return cut(table::lay_out(&node), WHOLE);
     }
     let mut parts = vec![asked.lines(schema.as_ref()).join("\n")];
     let pruned = node.keep(&|path, name| asked.is_related(path, name));
@@ -107,10 +108,10 @@ pub(crate) fn answer(result: &CallToolResult, question: &str, output_schema: Opt
     }
     match all.len() - shown.len() {
         0 => {}
-        1 => parts.push("(1 more field; --json shows all)".to_owned()),
-        more => parts.push(format!("({more} more fields; --json shows all)")),
+        1 => parts.push(format!("(1 more field; {WHOLE})")),
+        more => parts.push(format!("({more} more fields; {WHOLE})")),
     }
-    cut(parts.join("\n\n"))
+    cut(parts.join("\n\n"), WHOLE)
 }
 
 /// The names of all fields, each once.
@@ -152,21 +153,7 @@ fn text(result: &CallToolResult) -> String {
             integration::integrate(&outcome, &everything).text
         }
     };
-    lines(&text)
-}
-
-/// Several lines, in which nothing else moves the cursor. Backslashes stay: nobody decides by this text.
-fn lines(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.trim_end().chars() {
-        match character {
-            '\n' | '\t' => out.push(character),
-            '\r' => {}
-            other if visible::is_invisible(other) => out.push('�'),
-            other => out.push(other),
-        }
-    }
-    out
+    visible::text(text.trim_end())
 }
 
 /// What a question speaks of in a result.
@@ -284,6 +271,11 @@ fn description<'a>(schema: &'a Value, field: &str, depth: usize) -> Option<&'a s
         return Some(text);
     }
     members.values().find_map(|member| description(member, field, depth - 1))
+}
+
+/// An instant, given in milliseconds since 1970-01-01 UTC, for people.
+pub(crate) fn instant(unix_ms: u64) -> String {
+    time::iso(unix_ms / 1000).unwrap_or_else(|| "an unknown time".to_owned())
 }
 
 #[cfg(test)]

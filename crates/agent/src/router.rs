@@ -234,11 +234,7 @@ fn why(candidate: &Candidate<'_>) -> String {
         reasons.push("the arithmetic expression".to_owned());
     }
     reasons.dedup();
-    format!(
-        "No language model was asked. The router picked {server}/{tool} by {} ({}).",
-        reasons.join(", "),
-        numbers(candidate)
-    )
+    format!("the router picked {server}/{tool} by {} ({})", reasons.join(", "), numbers(candidate))
 }
 
 fn because(word: &str, term: &str) -> String {
@@ -262,7 +258,10 @@ fn no_tool_fits(candidates: &[Candidate<'_>]) -> AgentError {
     if candidates.is_empty() {
         message.push_str("; there are no tools");
     } else if speaking.is_empty() {
-        message.push_str(&format!("; none of the {} tools speaks of any of them", candidates.len()));
+        message.push_str(&match candidates.len() {
+            1 => "; the only tool speaks of none of them".to_owned(),
+            tools => format!("; none of the {tools} tools speaks of any of them"),
+        });
     } else {
         let closest = speaking.into_iter().map(|candidate| {
             let (server, tool) = (candidate.tool.server(), visible::line(&candidate.tool.tool().name));
@@ -272,7 +271,7 @@ fn no_tool_fits(candidates: &[Candidate<'_>]) -> AgentError {
         message.push_str(&format!("; the closest, where a match of {THRESHOLD:.2} is needed: {closest}"));
     }
     AgentError::new(ErrorKind::NoToolFits, message).hint(
-        "use the words of a tool's description, or give a language model with --base-url or OPENAI_API_KEY",
+        "use the words of a tool's description, or start it with a language model: `switchboard run --help` says how",
     )
 }
 

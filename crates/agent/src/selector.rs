@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use switchboard_llm::{ChatModel, ModelEvent};
+use switchboard_llm::{Capabilities, ChatModel, ModelEvent};
 
 use crate::error::AgentError;
 use crate::turn::Step;
@@ -18,9 +18,28 @@ pub trait Selector: Send + Sync {
     /// Who it is, for people.
     fn name(&self) -> &str;
 
+    /// What it takes. Default: text only.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::UNKNOWN
+    }
+
     /// Answers one step: events up to [`ModelEvent::Finish`], or an error, which ends the run. Dropping the
     /// stream cancels it.
     fn select(&self, step: Step) -> BoxStream<'_, Result<Selected, AgentError>>;
+}
+
+impl<S: Selector + ?Sized> Selector for Arc<S> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        (**self).capabilities()
+    }
+
+    fn select(&self, step: Step) -> BoxStream<'_, Result<Selected, AgentError>> {
+        (**self).select(step)
+    }
 }
 
 /// A part of what a selector says.
@@ -58,6 +77,10 @@ impl fmt::Debug for LanguageModel {
 impl Selector for LanguageModel {
     fn name(&self) -> &str {
         self.0.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities().clone()
     }
 
     fn select(&self, step: Step) -> BoxStream<'_, Result<Selected, AgentError>> {

@@ -2,41 +2,52 @@
 //!
 //! Answers of the model, decisions and outcomes go in through `handle_*`; what to do next comes out of
 //! [`poll_output`](Turn::poll_output), and what happened out of [`poll_event`](Turn::poll_event). It never
-//! executes, asks or waits, and it knows no provider and no transport.
+//! executes, asks or waits, and it knows no provider, no transport and no clock.
 //!
 //! Its invariants: every call of the model is answered by exactly one tool message, in the model's order,
 //! whatever became of it; ids of the provider are unique in the conversation; nothing is proposed that does not
 //! fit the tool's own schema; and every way to end says why. Where to look next: `turn/arguments.rs` for what
-//! counts as arguments, `turn/calls.rs` for the calls of one answer, `agent` for the driver.
+//! counts as arguments, `turn/step.rs` for the calls of one answer, `turn/snapshot.rs` for a turn that outlives its
+//! process, `agent` for the driver.
 
 mod arguments;
 mod calls;
+mod clock;
 mod conversation;
+mod offer;
 mod output;
+mod snapshot;
+mod step;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use switchboard_llm::{ChatRequest, Finish, Message, ModelAnswer, ToolCallRequest, Usage};
+use switchboard_llm::{Capabilities, ChatRequest, Finish, Message, ModelAnswer, Usage};
 
+pub use self::arguments::read_arguments;
 use self::calls::{Call, CallState};
+use self::clock::Clock;
 pub use self::conversation::Conversation;
+use self::offer::Offer;
 pub use self::output::{Output, Step, StopReason};
+pub use self::snapshot::TurnSnapshot;
+pub(crate) use self::step::MOST_CHANGES;
 use crate::answer::{Answer, CallRecord, CallStatus};
 use crate::exposure::{ExposedTool, Exposure};
-use crate::integration::integrate;
+use crate::integration::{Attached, Pictures};
 use crate::journal::{Event, Integration, Selection};
 use crate::limits::Limits;
 use crate::name::CallId;
-use crate::outcome::ToolOutcome;
-use crate::policy::{Denial, Permit, Proposal};
 
 /// A question on its way to an answer.
 #[derive(Debug)]
 pub struct Turn {
-    exposure: Arc<Exposure>,
+    offer: Offer,
     limits: Limits,
+    capabilities: Capabilities,
     question: Arc<str>,
     conversation: Conversation,
     state: State,
@@ -44,13 +55,32 @@ pub struct Turn {
     events: VecDeque<Event>,
     records: Vec<Arc<CallRecord>>,
     repeats: calls::Repeats,
-    steps: u32,
-    next_call: u32,
-    calls_made: u32,
-    corrections: u32,
-    empty_answers: u32,
-    usage: Usage,
+    counts: Counts,
+    clock: Clock,
+    /// Questions of servers that a person is asked at the moment.
+    questions: u32,
     notes: Vec<String>,
+    /// The answer, once the run is over with one.
+    answer: String,
+    /// Counts the changes of what a snapshot holds.
+    revision: u64,
+}
+
+/// What a turn begins with.
+#[derive(Debug)]
+pub struct TurnOptions {
+    /// The tools of the servers.
+    pub exposure: Arc<Exposure>,
+    /// How far it may go.
+    pub limits: Limits,
+    /// What was said before.
+    pub conversation: Conversation,
+    /// What the person asks.
+    pub question: String,
+    /// What they give beside it.
+    pub attachments: Attached,
+    /// What the model takes.
+    pub capabilities: Capabilities,
 }
 
 #[derive(Debug)]
@@ -59,35 +89,80 @@ enum State {
     ExpectAnswer,
     /// Its calls are being decided about and made. `stop` ends the run once all are answered.
     ExpectCalls { calls: Vec<Call>, stop: Option<StopReason> },
-    /// The run is over.
-    Over,
+    /// The run is over: without an answer for this reason, or with one.
+    Over(Option<StopReason>),
+}
+
+/// What the limits are about.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Counts {
+    steps: u32,
+    next_call: u32,
+    calls_made: u32,
+    corrections: u32,
+    empty_answers: u32,
+    result_bytes: usize,
+    images: u32,
+    usage: Usage,
 }
 
 impl Turn {
     /// Begins with a question, as the next message of a conversation.
+    #[must_use]
     pub fn new(exposure: Arc<Exposure>, limits: Limits, conversation: Conversation, question: &str) -> Self {
-        let mut turn = Self {
+        Self::begin(TurnOptions {
             exposure,
             limits,
-            question: question.into(),
-            next_call: conversation.calls(),
             conversation,
-            state: State::Over,
+            question: question.to_owned(),
+            attachments: Attached::default(),
+            capabilities: Capabilities::UNKNOWN,
+        })
+    }
+
+    /// Begins with a question, what goes with it, and what is known of the model.
+    #[must_use]
+    pub fn begin(options: TurnOptions) -> Self {
+        let TurnOptions { exposure, limits, conversation, question, attachments, capabilities } = options;
+        let mut turn = Self {
+            offer: Offer::new(exposure, conversation.is_readable()),
+            limits,
+            capabilities,
+            question: question.as_str().into(),
+            counts: Counts { next_call: conversation.calls(), ..Counts::default() },
+            conversation,
+            state: State::ExpectAnswer,
             outputs: VecDeque::new(),
             events: VecDeque::new(),
             records: Vec::new(),
             repeats: calls::Repeats::default(),
-            steps: 0,
-            calls_made: 0,
-            corrections: 0,
-            empty_answers: 0,
-            usage: Usage::default(),
+            clock: Clock::default(),
+            questions: 0,
             notes: Vec::new(),
+            answer: String::new(),
+            revision: 0,
         };
-        turn.conversation.push(Message::user(question));
-        turn.event(Selection::Question { text: question.to_owned() });
+        turn.event(Selection::Question { text: question.clone() });
+        turn.push_question(question, &attachments);
         turn.ask_model();
         turn
+    }
+
+    fn push_question(&mut self, mut text: String, attachments: &Attached) {
+        let mut pictures = Pictures { taken: self.capabilities.vision, left: self.limits.images };
+        let mut images = Vec::new();
+        if !attachments.is_empty() {
+            let message = attachments.0.fit(self.limits.step_bytes, &mut pictures);
+            text.push_str("\n\n");
+            text.push_str(&message.text);
+            images = message.images;
+            self.counts.images = self.limits.images - pictures.left;
+            if message.readable {
+                self.offer.readable = true;
+                self.conversation.has_readable();
+            }
+        }
+        self.conversation.push(Message::User { text, images });
     }
 
     /// What to do next; `None` while the machine waits for what it asked for.
@@ -119,32 +194,53 @@ impl Turn {
         &self.records
     }
 
+    /// Another number whenever a snapshot holds something else than its time.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
     /// Whether the run is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, State::Over(_))
     }
 
     /// Takes something that the person should know beside the answer.
     pub fn handle_note(&mut self, text: String) {
+        self.revision += 1;
         self.note(text);
+    }
+
+    /// Takes the tools as they are now, while the model is to be asked: it is asked with these.
+    pub fn handle_tools(&mut self, exposure: Arc<Exposure>) {
+        if !matches!(self.state, State::ExpectAnswer) {
+            return;
+        }
+        self.offer = Offer::new(exposure, self.offer.readable);
+        self.outputs.clear();
+        self.ask_again();
+    }
+
+    /// The tools of the servers that the model was offered last.
+    #[must_use]
+    pub fn exposure(&self) -> &Arc<Exposure> {
+        &self.offer.servers
     }
 
     /// Takes the model's whole answer. Complete calls count, whatever the reason to finish.
     pub fn handle_answer(&mut self, answer: ModelAnswer) {
+        self.revision += 1;
         if !matches!(self.state, State::ExpectAnswer) {
             return;
         }
         if let Some(usage) = answer.usage {
-            self.usage.input_tokens += usage.input_tokens;
-            self.usage.output_tokens += usage.output_tokens;
-            self.usage.cached_input_tokens += usage.cached_input_tokens;
+            self.count(usage);
         }
         for warning in &answer.warnings {
             self.note(warning.to_string());
         }
         if !answer.tool_calls.is_empty() {
-            self.empty_answers = 0;
+            self.counts.empty_answers = 0;
             self.begin_calls(answer);
             return;
         }
@@ -161,11 +257,21 @@ impl Turn {
         }
     }
 
+    /// What a provider says it cost is not believed to be small enough to add up.
+    fn count(&mut self, usage: Usage) {
+        let total = &mut self.counts.usage;
+        let add = |total: &mut u64, more: u64| *total = total.saturating_add(more);
+        add(&mut total.input_tokens, usage.input_tokens);
+        add(&mut total.output_tokens, usage.output_tokens);
+        add(&mut total.cached_input_tokens, usage.cached_input_tokens);
+        add(&mut total.cache_write_tokens, usage.cache_write_tokens);
+    }
+
     /// An empty answer gets one more try. After that a model that says it is done is believed, visibly.
     fn handle_empty(&mut self, finish: &Finish) {
-        self.empty_answers += 1;
-        if self.empty_answers == 1 {
-            self.event(Selection::Empty { step: self.steps });
+        self.counts.empty_answers += 1;
+        if self.counts.empty_answers == 1 {
+            self.event(Selection::Empty { step: self.counts.steps });
             self.ask_model();
         } else if *finish == Finish::Stop {
             self.note("the model returned nothing".to_owned());
@@ -175,253 +281,149 @@ impl Turn {
         }
     }
 
-    /// Takes the decision about a call that was proposed.
-    pub fn handle_decision(&mut self, call: CallId, decision: Result<Permit, Denial>) {
-        let State::ExpectCalls { calls, stop } = &mut self.state else { return };
-        let Some(waiting) = calls.iter_mut().find(|waiting| waiting.id == call) else { return };
-        if !matches!(waiting.state, CallState::ExpectDecision) {
+    /// Takes that the answer will not do. The same turn goes on, within its limits: the model is told, and asked again.
+    pub(crate) fn handle_misfit(&mut self, text: String) {
+        self.revision += 1;
+        if !matches!(self.state, State::Over(None)) {
             return;
         }
-        match decision {
-            Ok(permit) => waiting.state = CallState::Permitted(permit),
-            Err(denial) => {
-                waiting.state = CallState::answered(denial.for_model(), CallStatus::Denied(denial.clone()));
-                if denial.ends_run() {
-                    *stop = Some(StopReason::ApprovalNeeded(denial));
-                }
-            }
-        }
-        self.advance();
-    }
-
-    /// Takes what came of a call that was invoked.
-    pub fn handle_outcome(&mut self, call: CallId, outcome: ToolOutcome) {
-        let State::ExpectCalls { calls, .. } = &mut self.state else { return };
-        let Some(waiting) = calls.iter_mut().find(|waiting| waiting.id == call) else { return };
-        if !matches!(waiting.state, CallState::ExpectOutcome) {
-            return;
-        }
-        let message = integrate(&outcome, &self.limits);
-        self.repeats.answered(waiting, &message.text);
-        waiting.state = CallState::Answered {
-            text: message.text,
-            left_out_bytes: message.left_out_bytes,
-            status: CallStatus::of(outcome),
-        };
-        self.advance();
+        self.outputs.clear();
+        self.answer.clear();
+        self.event(Selection::Question { text: text.clone() });
+        self.conversation.push(Message::User { text, images: Vec::new() });
+        self.ask_model();
     }
 
     /// Somebody wants it to end. Calls without an outcome are answered as interrupted.
     pub fn handle_interrupt(&mut self) {
-        self.outputs.clear();
-        match &mut self.state {
-            State::Over => {}
-            State::ExpectAnswer => self.stop(StopReason::Interrupted),
-            State::ExpectCalls { calls, stop } => {
-                for call in calls {
-                    let text = if matches!(call.state, CallState::ExpectOutcome) {
-                        "The call was interrupted; it may have been executed."
-                    } else {
-                        "The call was not made: the run was interrupted."
-                    };
-                    call.give_up(text, CallStatus::Interrupted);
-                }
-                *stop = Some(StopReason::Interrupted);
-                self.advance();
+        self.revision += 1;
+        match &self.state {
+            State::Over(_) => {}
+            State::ExpectAnswer => {
+                self.outputs.clear();
+                self.stop(StopReason::Interrupted);
+            }
+            State::ExpectCalls { .. } => {
+                let text = "The call was interrupted; it may have been executed.";
+                self.end_calls(StopReason::Interrupted, text, &CallStatus::Interrupted);
             }
         }
+    }
+
+    /// So many questions of servers are open, which a person is asked during calls. No time counts meanwhile.
+    pub fn handle_questions(&mut self, open: u32) {
+        self.questions = open;
+    }
+
+    /// Looks at the clock. Call it first whenever something happens, and when [`poll_timeout`](Self::poll_timeout)
+    /// says so: the time since the last look counts, unless a person was being asked.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.clock.look(now, self.waits_for_person());
+        let Some(limit) = self.limits.wall_clock.filter(|limit| self.clock.active() >= *limit) else {
+            return;
+        };
+        if !self.is_over() {
+            self.revision += 1;
+        }
+        let reason = StopReason::TimeLimit(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+        match &self.state {
+            State::Over(_) => {}
+            State::ExpectAnswer => {
+                self.outputs.clear();
+                self.stop(reason);
+            }
+            State::ExpectCalls { .. } => {
+                let text = "The call was interrupted, because the time of the run is over; it may have been executed.";
+                self.end_calls(reason, text, &CallStatus::Interrupted);
+            }
+        }
+    }
+
+    /// When the time of the run is over, if nothing happens until then. `None` while no time counts.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let limit = self.limits.wall_clock.filter(|_| !self.is_over() && !self.waits_for_person())?;
+        self.clock.reaches(limit)
+    }
+
+    fn waits_for_person(&self) -> bool {
+        let asked = |call: &Call| matches!(call.state, CallState::ExpectPerson);
+        self.questions > 0
+            || matches!(&self.state, State::ExpectCalls { calls, .. } if calls.iter().any(asked))
+    }
+
+    /// How long it has taken, without the time in which a person was asked.
+    #[must_use]
+    pub fn active_time(&self) -> Duration {
+        self.clock.active()
     }
 
     fn ask_model(&mut self) {
-        if self.steps >= self.limits.steps {
+        if self.counts.steps >= self.limits.steps {
             self.stop(StopReason::StepLimit(self.limits.steps));
             return;
         }
-        self.steps += 1;
+        let tokens = self.counts.usage.input_tokens.saturating_add(self.counts.usage.output_tokens);
+        if let Some(limit) = self.limits.tokens.filter(|limit| tokens >= *limit) {
+            self.stop(StopReason::TokenLimit(limit));
+            return;
+        }
+        self.counts.steps += 1;
+        self.ask_again();
+    }
+
+    /// Asks the model without counting it.
+    fn ask_again(&mut self) {
         self.state = State::ExpectAnswer;
         let request = ChatRequest {
             messages: self.conversation.messages().to_vec(),
-            tools: self.exposure.definitions(),
+            tools: self.offer.definitions(),
             ..ChatRequest::default()
         };
         self.outputs.push_back(Output::AskModel(Step {
-            number: self.steps,
+            number: self.counts.steps,
             request,
             question: Arc::clone(&self.question),
-            exposure: Arc::clone(&self.exposure),
+            exposure: Arc::clone(&self.offer.servers),
             calls: self.records.clone(),
         }));
-    }
-
-    fn begin_calls(&mut self, answer: ModelAnswer) {
-        let ids: Vec<CallId> = answer
-            .tool_calls
-            .iter()
-            .map(|_| {
-                self.next_call = self.next_call.saturating_add(1);
-                CallId(self.next_call)
-            })
-            .collect();
-        self.event(self.answered(&answer, &ids));
-        let (mut calls, mut in_history) = (Vec::new(), Vec::new());
-        let mut problem = None;
-        let mut stop = None;
-        for (id, request) in ids.into_iter().zip(answer.tool_calls) {
-            let provider_id = self.conversation.claim_id(&request.id);
-            let call = self.begin_call(id, provider_id, &request);
-            if let CallState::Answered { text, status: CallStatus::Invalid, .. } = &call.state {
-                problem.get_or_insert_with(|| text.clone());
-            }
-            if matches!(call.state, CallState::Answered { status: CallStatus::OverLimit, .. }) {
-                stop = Some(StopReason::CallLimit(self.limits.calls));
-            }
-            in_history.push(ToolCallRequest::new(&call.provider_id, request.name, call.in_history()));
-            calls.push(call);
-        }
-        self.conversation.push(Message::Assistant {
-            text: answer.text,
-            thinking: answer.thinking,
-            tool_calls: in_history,
-        });
-        if let Some(exhausted) = self.count_corrections(problem, &calls) {
-            stop = stop.or(Some(exhausted));
-        }
-        if stop.is_some() {
-            for call in &mut calls {
-                call.give_up("The call was not made: the run ends here.", CallStatus::OverLimit);
-            }
-        }
-        self.state = State::ExpectCalls { calls, stop };
-        self.advance();
-    }
-
-    /// Counts the answers in a row that hold a call that cannot be made.
-    fn count_corrections(&mut self, problem: Option<String>, calls: &[Call]) -> Option<StopReason> {
-        let Some(problem) = problem else {
-            self.corrections = 0;
-            return None;
-        };
-        if self.corrections == self.limits.corrections {
-            return Some(StopReason::Corrections { rounds: self.corrections, problem });
-        }
-        self.corrections += 1;
-        for call in calls {
-            if let CallState::Answered { text, status: CallStatus::Invalid, .. } = &call.state {
-                let (name, problem, round) = (call.name.clone(), text.clone(), self.corrections);
-                self.event(Selection::Corrected { call: call.id, name, problem, round });
-            }
-        }
-        None
-    }
-
-    fn begin_call(&mut self, id: CallId, provider_id: String, request: &ToolCallRequest) -> Call {
-        let mut call = Call::new(id, provider_id, request.name.clone());
-        let exposure = Arc::clone(&self.exposure);
-        let (tool, arguments) = match arguments::check(request, &exposure) {
-            Ok(checked) => checked,
-            Err(problem) => {
-                call.state = CallState::answered(problem, CallStatus::Invalid);
-                return call;
-            }
-        };
-        call.tool = Some((tool.server().clone(), tool.tool().name.clone()));
-        call.arguments = Some(arguments.raw.clone());
-        if self.repeats.repeats(&mut call, &arguments.value, self.limits.identical_calls) {
-            self.event(Selection::Repeated { call: id, name: call.name.clone() });
-            let text = "The call was not made again: the same call with the same arguments has given the same \
-                        result before. Use that result, or change the arguments.";
-            call.state = CallState::answered(text, CallStatus::Repeated);
-        } else if self.calls_made == self.limits.calls {
-            let text = format!("The call was not made: the limit of {} calls is reached.", self.limits.calls);
-            call.state = CallState::answered(text, CallStatus::OverLimit);
-        } else {
-            self.calls_made += 1;
-            self.repeats.started(&call);
-            call.state = CallState::Proposed(Proposal::new(id, tool, arguments.raw));
-        }
-        call
-    }
-
-    /// Proposes one call after the other; once all are decided, invokes those that were permitted; once all
-    /// are answered, goes on.
-    fn advance(&mut self) {
-        let State::ExpectCalls { calls, stop } = &mut self.state else { return };
-        if let Some(stop) = stop {
-            // The denial or limit that ends the run also ends its other calls.
-            for call in calls.iter_mut().filter(|call| !matches!(call.state, CallState::ExpectOutcome)) {
-                let ended_by = if *stop == StopReason::Interrupted {
-                    CallStatus::Interrupted
-                } else {
-                    CallStatus::OverLimit
-                };
-                call.give_up("The call was not made: the run ends here.", ended_by);
-            }
-        }
-        if calls.iter().any(|call| matches!(call.state, CallState::ExpectDecision)) {
-            return;
-        }
-        if let Some(proposal) = calls.iter_mut().find_map(Call::propose) {
-            self.outputs.push_back(Output::AskConsent(proposal));
-            return;
-        }
-        self.outputs.extend(calls.iter_mut().filter_map(Call::invoke).map(Output::Invoke));
-        if calls.iter().all(|call| matches!(call.state, CallState::Answered { .. })) {
-            self.integrate_calls();
-        }
-    }
-
-    fn integrate_calls(&mut self) {
-        let State::ExpectCalls { calls, stop } = std::mem::replace(&mut self.state, State::Over) else {
-            return;
-        };
-        for call in calls {
-            let CallState::Answered { text, left_out_bytes, status } = call.state else { continue };
-            self.event(Integration::Added { call: call.id, text: text.clone(), left_out_bytes });
-            self.conversation.push(Message::tool(call.provider_id, text));
-            self.records.push(Arc::new(CallRecord {
-                call: call.id,
-                name: call.name,
-                tool: call.tool,
-                arguments: call.arguments,
-                status,
-            }));
-        }
-        match stop {
-            Some(reason) => self.stop(reason),
-            None => self.ask_model(),
-        }
     }
 
     fn finish(&mut self, answer: ModelAnswer) {
-        self.state = State::Over;
+        self.state = State::Over(None);
         self.event(Integration::Finished {
             text: answer.text.clone(),
-            steps: self.steps,
-            calls: self.calls_made,
+            steps: self.counts.steps,
+            calls: self.counts.calls_made,
         });
-        let text = answer.text.clone();
+        self.answer.clone_from(&answer.text);
         if !answer.is_empty() {
             self.conversation.push(answer.into_message());
         }
-        self.outputs.push_back(Output::Finished(Answer {
-            text,
+        self.outputs.push_back(Output::Finished(self.answered_with()));
+    }
+
+    /// What the run gives, once it is over with an answer.
+    fn answered_with(&self) -> Answer {
+        Answer {
+            text: self.answer.clone(),
             selector: String::new(),
-            notes: std::mem::take(&mut self.notes),
+            notes: self.notes.clone(),
             calls: self.records.clone(),
-            steps: self.steps,
-            usage: self.usage,
-        }));
+            steps: self.counts.steps,
+            usage: self.counts.usage,
+        }
     }
 
     fn stop(&mut self, reason: StopReason) {
-        self.state = State::Over;
+        self.state = State::Over(Some(reason.clone()));
         self.event(Integration::Stopped { reason: reason.to_string() });
         self.outputs.push_back(Output::Stopped(reason));
     }
 
     fn answered(&self, answer: &ModelAnswer, ids: &[CallId]) -> Selection {
         Selection::Answered {
-            step: self.steps,
+            step: self.counts.steps,
             text: answer.text.clone(),
             calls: ids.iter().zip(&answer.tool_calls).map(|(id, call)| calls::journaled(*id, call)).collect(),
             finish: answer.finish.clone(),

@@ -5,12 +5,17 @@
 
 use std::fmt::Write as _;
 
-use serde::Deserialize as _;
 use serde_json::value::RawValue;
 pub use switchboard_protocol::visible::is_invisible;
 
 /// Makes the symbol before it an emoji.
 const EMOJI_MARK: char = '\u{fe0f}';
+/// Makes the symbol before it a plain sign.
+const TEXT_MARK: char = '\u{fe0e}';
+/// Makes one emoji of two.
+pub const JOINER: char = '\u{200d}';
+/// Makes a key of the digit before it.
+const KEYCAP: char = '\u{20e3}';
 
 /// The text with every invisible character written as `\u{…}` and every backslash doubled, so that no text
 /// can imitate another's escapes.
@@ -39,8 +44,8 @@ pub fn quoted(text: &str, chars: usize) -> String {
 }
 
 /// A text of several lines in which only line ends and tabulators move the cursor: every other invisible character is
-/// written as `\u{…}`, except that an odd space is a plain one, and that a symbol keeps the mark that makes it an
-/// emoji. Backslashes stay as they are, so a text that went through here once goes through here unchanged.
+/// written as `\u{…}`, except that an odd space is a plain one, and that emojis keep what they are made with. A carriage return that a line ends with is a part of its end, and left out. Backslashes stay as they are, so a
+/// text that went through here once goes through here unchanged.
 ///
 /// ```
 /// use switchboard_agent::visible;
@@ -49,19 +54,43 @@ pub fn quoted(text: &str, chars: usize) -> String {
 /// ```
 #[must_use]
 pub fn text(text: &str) -> String {
+    text_after(' ', text)
+}
+
+/// Like [`text()`], for a piece that comes behind this character.
+#[must_use]
+pub fn text_after(mut before: char, text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut before = ' ';
-    for character in text.chars() {
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
         match character {
             '\n' | '\t' => out.push(character),
+            '\r' if matches!(characters.peek(), None | Some('\n')) => {}
             '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => out.push(' '),
-            EMOJI_MARK if !before.is_ascii() && !is_invisible(before) => out.push(character),
+            mark if makes_emoji(mark, before, characters.peek().copied()) => out.push(mark),
             other if is_invisible(other) => push(&mut out, other),
             other => out.push(other),
         }
-        before = character;
+        // What is shown as an escape ends like one.
+        before = out.chars().next_back().unwrap_or(before);
     }
     out
+}
+
+/// Whether a character that cannot be seen is a part of an emoji. In a word it would hide.
+fn makes_emoji(character: char, before: char, next: Option<char>) -> bool {
+    match character {
+        EMOJI_MARK if next == Some(KEYCAP) => matches!(before, '0'..='9' | '#' | '*'),
+        EMOJI_MARK | TEXT_MARK => is_pictograph(before),
+        JOINER => (before == EMOJI_MARK || is_pictograph(before)) && next.is_some_and(is_pictograph),
+        _ => false,
+    }
+}
+
+fn is_pictograph(character: char) -> bool {
+    matches!(character,
+        '©' | '®' | '‼' | '⁉' | '™' | 'ℹ' | '〰' | '〽' | '㊗' | '㊙'
+        | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
 /// One line of JSON, still the same JSON, with invisible characters as `\uXXXX`.
@@ -221,10 +250,11 @@ fn push_json(out: &mut String, character: char) {
 }
 
 /// Whether two JSON texts say the same, whatever their layout and the order of their members.
+#[cfg(test)]
 pub(crate) fn same_json(left: &str, right: &str) -> bool {
     let parse = |text: &str| {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let value = serde_json::Value::deserialize(&mut deserializer).ok()?;
+        let value = <serde_json::Value as serde::Deserialize>::deserialize(&mut deserializer).ok()?;
         deserializer.end().ok()?;
         Some(value)
     };
@@ -271,17 +301,38 @@ mod tests {
     fn a_text_keeps_its_lines_and_hides_nothing() {
         for (said, shown) in [
             ("a\n\tb", "a\n\tb"),
+            ("a\n", "a\n"),
+            ("a\r\nb\r\n", "a\nb\n"),
+            ("a\r", "a"),
+            ("10 %\r20 %", "10 %\\u{d}20 %"),
+            ("a\r\rb\u{c}c\u{b}", "a\\u{d}\\u{d}b\\u{c}c\\u{b}"),
             ("\u{1b}]0;x\u{7}\u{9b}2J\u{8}", "\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{8}"),
             ("\u{202e}\u{2066}\u{61c}", "\\u{202e}\\u{2066}\\u{61c}"),
             ("a\u{200b}b\u{e0041}", "a\\u{200b}b\\u{e0041}"),
             ("☀\u{fe0f}", "☀\u{fe0f}"),
             ("☀\u{fe0f}\u{fe0f}", "☀\u{fe0f}\\u{fe0f}"),
             ("a\u{fe0f}", "a\\u{fe0f}"),
+            ("é\u{fe0f}\u{fe0e}", "é\\u{fe0f}\\u{fe0e}"),
+            ("⚠\u{fe0e} 1\u{fe0f}\u{20e3} 1\u{fe0f}", "⚠\u{fe0e} 1\u{fe0f}\u{20e3} 1\\u{fe0f}"),
+            ("👩\u{200d}💻 👁\u{fe0f}\u{200d}🗨", "👩\u{200d}💻 👁\u{fe0f}\u{200d}🗨"),
+            ("a\u{200d}b 👩\u{200d}b a\u{200d}💻", "a\\u{200d}b 👩\\u{200d}b a\\u{200d}💻"),
+            ("a\u{fe0f}\u{200d}💻", "a\\u{fe0f}\\u{200d}💻"),
             ("21.2\u{202f}°C", "21.2 °C"),
             ("\\d", "\\d"),
         ] {
             assert_eq!(text(said), shown, "{said:?}");
             assert_eq!(text(&text(said)), shown, "{said:?} twice");
+        }
+    }
+
+    #[test]
+    fn a_piece_goes_on_with_the_emoji_of_the_one_before() {
+        for (before, piece, shown) in [
+            ('⚠', "\u{fe0f} hot", "\u{fe0f} hot"),
+            ('a', "\u{fe0f}", "\\u{fe0f}"),
+            ('👩', "\u{200d}💻", "\u{200d}💻"),
+        ] {
+            assert_eq!(text_after(before, piece), shown);
         }
     }
 

@@ -12,11 +12,10 @@ use switchboard_protocol::model::tool::Tool;
 use tokio::sync::{Barrier, Notify};
 
 use super::*;
-use crate::exposure::Declared;
 use crate::journal::{Entry, Event, Memory};
 use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
 use crate::policy::{
-    Approval, Choice, Consent, ConsentReply, Listing, Mode, Policy, ProgressSink, Upstream, UpstreamError,
+    Approval, CallContext, Choice, Consent, ConsentReply, Listing, Mode, Policy, Upstream, UpstreamError,
 };
 use crate::router::Router;
 
@@ -29,15 +28,14 @@ struct Fake {
 }
 
 impl Upstream for Fake {
-    fn list(&self) -> BoxFuture<'_, Result<Listing, UpstreamError>> {
-        let listing = self.tools.clone().map(|tools| Listing {
-            identity: crate::Identity {
-                implementation: Some("fake 1".to_owned()),
-                revision: "2026-07-28".to_owned(),
-                session: false,
-            },
-            declared: Declared { tools, invalid: Vec::new() },
-        });
+    fn list(&self) -> BoxFuture<'_, Result<Arc<Listing>, UpstreamError>> {
+        let identity = crate::Identity {
+            implementation: Some("fake 1".to_owned()),
+            revision: "2026-07-28".to_owned(),
+            session: false,
+        };
+        let listing =
+            self.tools.clone().map(|tools| Arc::new(Listing::new(identity, tools.into(), Arc::default())));
         Box::pin(std::future::ready(listing))
     }
 
@@ -45,7 +43,7 @@ impl Upstream for Fake {
         &'a self,
         tool: &'a Tool,
         arguments: &'a RawValue,
-        _: ProgressSink,
+        _: CallContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         (self.answers)(&tool.name, arguments)
     }
@@ -58,23 +56,23 @@ fn text(text: &str) -> ToolOutcome {
 fn fake(
     tools: &[&str],
     answers: impl Fn(&str, &RawValue) -> BoxFuture<'static, ToolOutcome> + Send + Sync + 'static,
-) -> Box<Fake> {
+) -> Arc<Fake> {
     let tool = |name: &&str| {
         serde_json::from_str(&format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#)).unwrap()
     };
-    Box::new(Fake { tools: Ok(tools.iter().map(tool).collect()), answers: Box::new(answers) })
+    Arc::new(Fake { tools: Ok(tools.iter().map(tool).collect()), answers: Box::new(answers) })
 }
 
-fn echo(tools: &[&str]) -> Box<Fake> {
+fn echo(tools: &[&str]) -> Arc<Fake> {
     fake(tools, |name, arguments| {
         let said = text(&format!("{name} {arguments}"));
         Box::pin(std::future::ready(said))
     })
 }
 
-fn broken(message: &str, unauthorized: bool) -> Box<Fake> {
+fn broken(message: &str, unauthorized: bool) -> Arc<Fake> {
     let tools = Err(UpstreamError { message: message.to_owned(), unauthorized });
-    Box::new(Fake { tools, answers: Box::new(|_, _| Box::pin(std::future::ready(text("")))) })
+    Arc::new(Fake { tools, answers: Box::new(|_, _| Box::pin(std::future::ready(text("")))) })
 }
 
 fn server(name: &str) -> ServerName {
@@ -179,7 +177,7 @@ async fn calls_to_different_servers_run_side_by_side_and_their_results_stay_in_o
         .messages()
         .iter()
         .filter_map(|message| match message {
-            switchboard_llm::Message::Tool { call_id, text } => Some((call_id.as_str(), text.as_str())),
+            switchboard_llm::Message::Tool { call_id, text, .. } => Some((call_id.as_str(), text.as_str())),
             _ => None,
         })
         .collect();
@@ -240,11 +238,11 @@ async fn a_broken_server_is_left_out_unless_it_is_the_only_one() {
 struct Hanging;
 
 impl Upstream for Hanging {
-    fn list(&self) -> BoxFuture<'_, Result<Listing, UpstreamError>> {
+    fn list(&self) -> BoxFuture<'_, Result<Arc<Listing>, UpstreamError>> {
         Box::pin(std::future::pending())
     }
 
-    fn call<'a>(&'a self, _: &'a Tool, _: &'a RawValue, _: ProgressSink) -> BoxFuture<'a, ToolOutcome> {
+    fn call<'a>(&'a self, _: &'a Tool, _: &'a RawValue, _: CallContext) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(std::future::pending())
     }
 }
@@ -253,7 +251,7 @@ impl Upstream for Hanging {
 async fn a_list_that_never_comes_can_be_interrupted() {
     let interrupt = Interrupt::default();
     let agent = Agent::builder(Script::new([]))
-        .upstream(server("s"), Box::new(Hanging))
+        .upstream(server("s"), Arc::new(Hanging))
         .interrupt(interrupt.clone())
         .build()
         .unwrap();
@@ -365,6 +363,73 @@ async fn an_interrupt_cancels_the_calls_and_answers_them() {
     assert!(lines.last().unwrap().ends_with("stopped: interrupted"), "{lines:#?}");
 }
 
+/// Cancels the first call once it is told to.
+struct CancelsFirst(Arc<Notify>);
+
+impl Watch for CancelsFirst {
+    fn turned(&self, _: &Turn, _: Option<&crate::policy::Permit>) -> Result<(), AgentError> {
+        Ok(())
+    }
+
+    fn cancelled(&self) -> BoxFuture<'_, crate::name::CallId> {
+        Box::pin(async {
+            self.0.notified().await;
+            crate::name::CallId(1)
+        })
+    }
+}
+
+/// A model that answers the second time only after something has happened.
+struct Waits(Script, Arc<Notify>);
+
+impl Selector for Waits {
+    fn name(&self) -> &str {
+        "waits"
+    }
+
+    fn select(&self, step: Step) -> BoxStream<'_, Result<Selected, AgentError>> {
+        let waits = step.number > 1;
+        let answer = async move {
+            if waits {
+                self.1.notified().await;
+            }
+            self.0.select(step)
+        };
+        stream::once(answer).flatten().boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_call_is_dropped_while_the_model_thinks() {
+    struct Dropped(Arc<Notify>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+    let (started, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (start, drops) = (Arc::clone(&started), Arc::clone(&dropped));
+    let upstream = fake(&["t"], move |_, _| {
+        let (start, dropped) = (Arc::clone(&start), Dropped(Arc::clone(&drops)));
+        Box::pin(async move {
+            let _dropped = dropped;
+            start.notify_one();
+            std::future::pending().await
+        })
+    });
+    let agent = Agent::builder(Waits(Script::new([calls(&["s__t"]), say("Never mind.")]), dropped))
+        .upstream(server("s"), upstream)
+        .policy(Policy::new(Mode::Yes))
+        .build()
+        .unwrap();
+    let options = agent.turn(agent.tools().await.unwrap(), agent.conversation(), "q".to_owned());
+    let mut turn = crate::turn::Turn::begin(options);
+    let watch = CancelsFirst(started);
+    let run = agent.run_turn(&mut turn, &watch);
+    let answer = tokio::time::timeout(std::time::Duration::from_secs(60), run).await.unwrap().unwrap();
+    assert_eq!(answer.text, "Never mind.");
+}
+
 #[tokio::test]
 async fn a_rule_for_no_tool_and_two_servers_of_one_name_are_errors_at_start() {
     let agent = Agent::builder(Script::new([]))
@@ -386,7 +451,7 @@ fn three_servers(
     servers.into_iter().fold(Agent::builder(Router::new()), |builder, (name, tools)| {
         let outcome = outcome.clone();
         let answers: Answers = Box::new(move |tool, _| Box::pin(std::future::ready(outcome(tool))));
-        builder.upstream(server(&name), Box::new(Fake { tools: Ok(tools), answers }))
+        builder.upstream(server(&name), Arc::new(Fake { tools: Ok(tools), answers }))
     })
 }
 
@@ -411,9 +476,7 @@ async fn the_router_answers_without_a_language_model_and_says_so() {
     assert_eq!(answer.calls[0].tool, Some((server("station"), "get_climate".to_owned())));
     assert!(answer.selector.contains("no language model"));
     assert!(
-        answer.notes[0].starts_with(
-            "No language model was asked. The router picked station/get_climate by \"warm\" → temperature"
-        ),
+        answer.notes[0].starts_with("the router picked station/get_climate by \"warm\" → temperature"),
         "{:?}",
         answer.notes
     );

@@ -1,5 +1,6 @@
 //! The compiler of tools: what is offered, under which name, with which schema.
 
+use serde_json::value::RawValue;
 use switchboard_protocol::model::tool::decode_tool;
 
 use super::*;
@@ -130,3 +131,8 @@ fn a_tool_with_a_name_longer_than_any_may_be_is_left_out_and_named_shortly() {
     }
     assert_eq!(exposure.left_out().len(), 2);
 }
+
+mod dialects;
+mod lowering;
+mod many;
+mod properties;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use switchboard_protocol::model::elicitation::ElicitAction;
 
 use super::event::value_of;
+use crate::desk::Question;
 use crate::digest::Digest;
 use crate::name::{CallId, ServerName};
 use crate::policy::{Approval, Denial, Permit, Proposal};
@@ -53,6 +54,30 @@ pub enum Authorization {
         reason: String,
         /// The rule that decided.
         rule: String,
+    },
+    /// A question waits for an answer, which may come from anywhere: the terminal, a page, a program.
+    Requested {
+        /// The handle to answer it by.
+        request: String,
+        /// The call that it is about or was asked in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// The question.
+        question: Box<Question>,
+    },
+    /// A question was answered. What was filled in is on the wire only.
+    Answered {
+        /// Which.
+        request: String,
+        /// The answer in a word, such as `once`, `accept` or `decline`.
+        answer: String,
+    },
+    /// A question needs no answer any more.
+    Withdrawn {
+        /// Which.
+        request: String,
+        /// Why.
+        reason: String,
     },
     /// A server asks the person something during a call.
     Elicited {

@@ -6,10 +6,13 @@ use serde_json::value::RawValue;
 use switchboard_llm::{Finish, Usage};
 
 use super::authorization::Authorization;
-use crate::digest::Digest;
+use super::declaration::{Declaration, Exposed};
+use super::size::reduced;
+use crate::integration::small_copy;
 use crate::name::{CallId, ServerName};
 use crate::outcome::{FailureKind, ToolOutcome};
 use crate::policy::Proposal;
+use crate::store::RunStatus;
 
 /// Something that happened, by the stage of a call that it belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +43,8 @@ pub enum Event {
     },
     /// The result goes into the conversation, or the run ends.
     Integration(Integration),
+    /// A run of a session begins, goes on after a restart, or ends. No stage of a call.
+    Run(RunEvent),
 }
 
 impl Event {
@@ -56,6 +61,7 @@ impl Event {
             Self::Execution(_) => "execution",
             Self::Result { .. } => "result",
             Self::Integration(_) => "integration",
+            Self::Run(_) => "run",
         }
     }
 
@@ -71,21 +77,26 @@ impl Event {
     }
 }
 
-/// A server declares a tool.
+/// A run of a session begins, goes on after a restart, or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
-pub enum Declaration {
-    /// A definition that can be used.
-    Tool {
-        /// Whose.
-        server: ServerName,
-        /// The tool's own name.
-        tool: String,
-        /// For people.
+pub enum RunEvent {
+    /// It begins.
+    Begun {
+        /// What it was asked, in the person's words.
+        question: String,
+    },
+    /// It goes on where an earlier process left it.
+    Resumed,
+    /// It is over.
+    Ended {
+        /// How.
+        status: RunStatus,
+        /// Why, where there is no answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        title: Option<String>,
-        /// Any change of the definition changes it.
-        definition: Digest,
+        error: Option<String>,
+        /// What it cost, as far as the provider says so.
+        usage: Usage,
     },
 }
 
@@ -136,46 +147,16 @@ pub enum Discovery {
         /// How long it took, in milliseconds.
         took_ms: u64,
     },
-}
-
-/// Tools were compiled for the model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "what", rename_all = "snake_case")]
-pub enum Exposed {
-    /// The tools that are offered, in their order.
-    Offered {
-        /// Their names.
-        tools: Vec<ExposedName>,
-    },
-    /// A tool that is not offered.
-    LeftOut {
-        /// Whose.
+    /// The state of a server changed while a session was open.
+    State {
+        /// Which.
         server: ServerName,
-        /// The tool's own name.
-        tool: String,
-        /// Why.
-        reason: String,
+        /// What it is now, such as `ready` or `restarting`.
+        state: String,
+        /// Why, and what to do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
     },
-    /// A tool that is offered although its arguments cannot be checked here.
-    Unchecked {
-        /// Whose.
-        server: ServerName,
-        /// The tool's own name.
-        tool: String,
-        /// Why.
-        reason: String,
-    },
-}
-
-/// A tool and what a model calls it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExposedName {
-    /// What a model calls it.
-    pub name: String,
-    /// Whose it is.
-    pub server: ServerName,
-    /// The tool's own name.
-    pub tool: String,
 }
 
 /// Somebody chooses.
@@ -197,6 +178,11 @@ pub enum Selection {
         messages: usize,
         /// Tools that are offered.
         tools: usize,
+    },
+    /// The first piece of the answer is there; the pieces themselves are not kept.
+    FirstToken {
+        /// Which time it was asked, from 1.
+        step: u32,
     },
     /// A piece of the answer's text.
     TextDelta {
@@ -314,10 +300,18 @@ pub enum Execution {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
+    /// The server is told that nobody waits for the call any more. It may still work on it.
+    Cancelled {
+        /// Which call.
+        call: CallId,
+    },
     /// A message of the wire.
     Wire {
         /// To or from which server.
         server: ServerName,
+        /// The call that it belongs to, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
         /// Which way.
         direction: WireDirection,
         /// The message: JSON if it is, else text.
@@ -368,7 +362,7 @@ pub(crate) fn journaled_result(outcome: &ToolOutcome) -> ResultEvent {
     match outcome {
         ToolOutcome::Result(result) => ResultEvent::Returned {
             is_error: result.is_error(),
-            result: serde_json::to_value(result).unwrap_or_default(),
+            result: reduced(serde_json::to_value(small_copy(result)).unwrap_or_default()),
         },
         ToolOutcome::Failed(failure) => ResultEvent::Failed {
             kind: failure.kind,
@@ -431,4 +425,5 @@ into_event!(
     Invocation(Invocation),
     Execution(Execution),
     Integration(Integration),
+    Run(RunEvent),
 );

@@ -55,7 +55,7 @@ impl<W: Write + Send> JsonLines<W> {
             self.ended = true;
             let text = format!("the journal ends here: it may have {} bytes", self.max_bytes);
             tracing::warn!("{text}");
-            return self.line(&Entry { event: Selection::Note { text }.into(), ..*entry });
+            return self.line(&Entry { event: Selection::Note { text }.into(), ..entry.clone() });
         }
         self.writer.write_all(&line)?;
         self.writer.flush()

@@ -31,7 +31,13 @@ fn one_of_each_stage() -> Vec<Event> {
         }
         .into(),
         Discovery::Failed { server: server(), error: "refused".to_owned(), took_ms: 3 }.into(),
-        Exposed::LeftOut { server: server(), tool: "t".to_owned(), reason: "no schema".to_owned() }.into(),
+        Exposed::LeftOut {
+            server: server(),
+            tool: "t".to_owned(),
+            reason: "no schema".to_owned(),
+            fault: true,
+        }
+        .into(),
         Selection::Question { text: "q".to_owned() }.into(),
         Authorization::Denied {
             call,
@@ -148,13 +154,105 @@ fn secrets_are_masked_wherever_they_stand() {
     }
     assert_eq!(masked(Some("hunter22"), json!({"note": "it is hunter22!"})), json!({"note": "it is ***!"}));
     assert_eq!(masked(Some("a"), json!({"note": "banana"})), json!({"note": "banana"}));
+    assert_eq!(
+        masked(Some("12345678"), json!({"a": 12345678, "12345678": 1, "b": 1234567})),
+        json!({"a": "***", "***": 1, "b": 1234567})
+    );
+    // `me:hunter22` in Base64, and in an address.
+    assert_eq!(masked(Some("hunter22"), json!("Basic bWU6aHVudGVyMjI=")), json!("Basic bWU6***I="));
+    assert_eq!(masked(Some("a b/c=d"), json!("http://h/?k=a%20b%2Fc%3Dd")), json!("http://h/?k=***"));
+}
+
+/// The names of all members in it.
+fn names(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, member)| {
+            found.push(name.clone());
+            names(member, found);
+        }),
+        Value::Array(items) => items.iter().for_each(|item| names(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn no_secret_tears_holes_into_what_we_write() {
+    let written = |secret: Option<&str>| {
+        let memory = Memory::default();
+        let journal = Journal::new().with_sink(memory.clone());
+        secret.into_iter().for_each(|secret| journal.mask(secret));
+        one_of_each_stage().into_iter().for_each(|event| journal.record(event));
+        let events = memory.entries().into_iter().map(|entry| serde_json::to_value(entry.event).unwrap());
+        events.collect::<Vec<_>>()
+    };
+    let plain = written(None);
+    let mut secrets = Vec::new();
+    plain.iter().for_each(|event| names(event, &mut secrets));
+    secrets.extend(["servers", "switchboard", "string", "object", "abc", "e"].map(str::to_owned));
+    for secret in secrets {
+        assert!(Masker::spares(&secret).is_some(), "add to mask/words.txt: {secret}");
+        assert_eq!(written(Some(&secret)), plain, "{secret}");
+    }
+    for secret in ["", "hunter22", "sk-abcdef", "Servers1", "ser\nvers"] {
+        assert_eq!(Masker::spares(secret), None, "{secret}");
+    }
+}
+
+#[test]
+fn whatever_a_server_says_is_masked() {
+    let secret = "hunter2hunter2";
+    let said = || format!("it is {secret}");
+    let events: Vec<Event> = vec![
+        Declaration::Tool {
+            server: server(),
+            tool: "t".to_owned(),
+            title: Some(said()),
+            definition: crate::Digest::of(&[]),
+        }
+        .into(),
+        Exposed::LeftOut { server: server(), tool: "t".to_owned(), reason: said(), fault: true }.into(),
+        Exposed::Unchecked { server: server(), tool: "t".to_owned(), reason: said() }.into(),
+        Discovery::Connected {
+            server: server(),
+            implementation: Some(said()),
+            revision: "DATE".to_owned(),
+            session: false,
+            tools: 1,
+            took_ms: 1,
+        }
+        .into(),
+        Authorization::Elicited {
+            server: server(),
+            message: said(),
+            fields: vec![said()],
+            host: Some(said()),
+        }
+        .into(),
+        Authorization::Denied {
+            call: CallId(1),
+            server: server(),
+            tool: "t".to_owned(),
+            reason: said(),
+            rule: "r".to_owned(),
+        }
+        .into(),
+    ];
+    let memory = Memory::default();
+    let journal = Journal::new().with_sink(memory.clone());
+    journal.mask(secret);
+    events.into_iter().for_each(|event| journal.record(event));
+    for entry in memory.entries() {
+        let text = serde_json::to_string(&entry).unwrap();
+        assert!(text.contains("***") && !text.contains(secret), "{text}");
+    }
+    assert!(!format!("{journal:?}").contains(secret));
 }
 
 #[test]
 fn every_stage_has_a_line_for_the_terminal() {
     let lines: Vec<String> = one_of_each_stage()
         .into_iter()
-        .filter_map(|event| line(&Entry { seq: 1, unix_ms: 0, elapsed_ms: 7, event }))
+        .filter_map(|event| line(&Entry { seq: 1, unix_ms: 0, elapsed_ms: 7, run: None, event }))
         .collect();
     insta::assert_snapshot!(lines.join("\n").trim_start(), @r#"
     7 ms  declaration    s/t
@@ -173,7 +271,7 @@ fn every_stage_has_a_line_for_the_terminal() {
 fn a_line_stays_one_line_and_short_whatever_a_server_says() {
     let text = format!("a\n\u{1b}[2J{}", "x".repeat(10_000));
     let event = Event::from(Selection::Note { text });
-    let shown = line(&Entry { seq: 1, unix_ms: 0, elapsed_ms: 7, event }).unwrap();
+    let shown = line(&Entry { seq: 1, unix_ms: 0, elapsed_ms: 7, run: None, event }).unwrap();
     assert!(!shown.contains(['\n', '\u{1b}']) && shown.len() < 300, "{shown}");
 }
 
@@ -247,7 +345,7 @@ fn how_a_server_is_spoken_to_is_told_and_reads_back() {
         (connected(false), "s (demo 1) answers in 2 ms, revision DATE, 1 tool"),
         (connected(true), "s (demo 1) answers in 2 ms, revision DATE in a session, 1 tool"),
     ] {
-        let entry = Entry { seq: 1, unix_ms: 0, elapsed_ms: 7, event: event.into() };
+        let entry = Entry { seq: 1, unix_ms: 0, elapsed_ms: 7, run: None, event: event.into() };
         let shown = line(&entry).unwrap();
         assert!(shown.ends_with(said), "{shown}");
         let text = serde_json::to_string(&entry).unwrap();
@@ -257,4 +355,63 @@ fn how_a_server_is_spoken_to_is_told_and_reads_back() {
         r#"{"stage":"discovery","what":"connected","server":"s","revision":"DATE","tools":1,"took_ms":2}"#;
     let read: Event = serde_json::from_str(before).unwrap();
     assert!(matches!(read, Event::Discovery(Discovery::Connected { session: false, .. })), "{read:?}");
+}
+
+#[test]
+fn a_secret_that_comes_in_pieces_is_masked_and_what_only_begins_like_one_is_not() {
+    const SECRETS: [&str; 3] = ["SECRETpwBBB2", "abcab1abcab1ä", "abcab1"];
+    let texts = |pieces: &[&str]| {
+        let memory = Memory::default();
+        let journal = Journal::new().with_sink(memory.clone());
+        SECRETS.iter().for_each(|secret| journal.mask(*secret));
+        for piece in pieces {
+            journal.record(Selection::TextDelta { text: (*piece).to_owned() });
+            journal.record(Execution::Progress { call: CallId(1), done: 1.0, total: None, message: None });
+        }
+        journal.record(RunEvent::Ended {
+            status: crate::store::RunStatus::Finished,
+            error: None,
+            usage: Default::default(),
+        });
+        let text = |entry: &Entry| match &entry.event {
+            Event::Selection(Selection::TextDelta { text }) => Some(text.clone()),
+            _ => None,
+        };
+        assert!(matches!(memory.entries().last().unwrap().event, Event::Run(_)), "{pieces:?}");
+        memory.entries().iter().filter_map(text).collect::<Vec<_>>()
+    };
+    for (pieces, shown) in [
+        (&["SECR", "ETpw", "BBB2 bye"][..], &["*** bye"][..]),
+        (&["It is SEC", "RETpwBBB", "2"], &["It is ", "***"]),
+        (&["A SECR", "ET of mine"], &["A ", "SECRET of mine"]),
+        (&["all of SECRETpwBBB"], &["all of ", "SECRETpwBBB"]),
+        (&["x abcab1", "abcab", "1ä y"], &["x ", "*** y"]),
+        (&["x abcab1", "!"], &["x ", "***!"]),
+        (&["Grüße", " an ", "alle"], &["Grüße", " an ", "alle"]),
+    ] {
+        assert_eq!(texts(pieces), shown, "{pieces:?}");
+    }
+}
+
+#[test]
+fn any_secret_cut_anywhere_is_masked() {
+    const SECRET: &str = "s3c/s3c/ret ä";
+    let text = format!("It is {SECRET}, and {SECRET}{SECRET}.");
+    let cuts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    for first in &cuts {
+        for second in cuts.iter().filter(|second| *second > first) {
+            let memory = Memory::default();
+            let journal = Journal::new().with_sink(memory.clone());
+            journal.mask(SECRET);
+            for text in [&text[..*first], &text[*first..*second], &text[*second..]] {
+                journal.record(Selection::ThinkingDelta { text: text.to_owned() });
+            }
+            journal.record(Selection::Note { text: "over".to_owned() });
+            let pieces = memory.entries().into_iter().filter_map(|entry| match entry.event {
+                Event::Selection(Selection::ThinkingDelta { text }) => Some(text),
+                _ => None,
+            });
+            assert_eq!(pieces.collect::<String>(), "It is ***, and ******.", "{first} {second}");
+        }
+    }
 }

@@ -7,10 +7,11 @@ use switchboard_protocol::model::elicitation::ElicitAction;
 
 use super::Entry;
 use super::authorization::Authorization;
+use super::declaration::{Declaration, Exposed};
 use super::event::{
-    Declaration, Discovery, Event, Execution, Exposed, Integration, Invocation, ResultEvent, Selection,
-    WireDirection,
+    Discovery, Event, Execution, Integration, Invocation, ResultEvent, RunEvent, Selection, WireDirection,
 };
+use crate::desk::Question;
 use crate::identity::in_a_session;
 use crate::visible;
 
@@ -24,7 +25,7 @@ const TEXT_CHARS: usize = 160;
 /// use switchboard_agent::journal::{self, Entry, Event, Selection};
 ///
 /// let event = Event::from(Selection::Question { text: "How warm is it?".to_owned() });
-/// let entry = Entry { seq: 1, unix_ms: 0, elapsed_ms: 12, event };
+/// let entry = Entry { seq: 1, unix_ms: 0, elapsed_ms: 12, run: None, event };
 /// assert_eq!(journal::line(&entry).as_deref(), Some("    12 ms  selection      question: How warm is it?"));
 /// ```
 #[must_use]
@@ -44,6 +45,9 @@ fn body(event: &Event, out: &mut String) -> std::fmt::Result {
             write!(out, "{server}/{}", short(tool))?;
             title.as_ref().map_or(Ok(()), |title| write!(out, ": {}", short(title)))
         }
+        Event::Declaration(Declaration::Listed { server, tools, .. }) => {
+            write!(out, "{server}: {}: {}", count(tools.len(), "tool"), short(&tools.join(", ")))
+        }
         Event::Discovery(event) => discovery(event, out),
         Event::Exposure(exposed) => exposure(exposed, out),
         Event::Selection(event) => selection(event, out),
@@ -56,7 +60,10 @@ fn body(event: &Event, out: &mut String) -> std::fmt::Result {
             total.map_or(Ok(()), |total| write!(out, " of {total}"))?;
             message.as_ref().map_or(Ok(()), |message| write!(out, " {}", short(message)))
         }
-        Event::Execution(Execution::Wire { server, direction, message }) => {
+        Event::Execution(Execution::Cancelled { call }) => {
+            write!(out, "{call} cancel sent, the server may still work on it")
+        }
+        Event::Execution(Execution::Wire { server, direction, message, .. }) => {
             let arrow = if *direction == WireDirection::Sent { "→" } else { "←" };
             write!(out, "{arrow} {server} {}", json(message))
         }
@@ -74,6 +81,12 @@ fn body(event: &Event, out: &mut String) -> std::fmt::Result {
             }
         },
         Event::Integration(event) => integration(event, out),
+        Event::Run(RunEvent::Begun { question }) => write!(out, "begins: {}", short(question)),
+        Event::Run(RunEvent::Resumed) => write!(out, "goes on after a restart"),
+        Event::Run(RunEvent::Ended { status, error, .. }) => {
+            write!(out, "ended: {status}")?;
+            error.as_ref().map_or(Ok(()), |error| write!(out, ", {}", short(error)))
+        }
     }
 }
 
@@ -94,6 +107,10 @@ fn discovery(event: &Discovery, out: &mut String) -> std::fmt::Result {
         Discovery::Failed { server, error, took_ms } => {
             write!(out, "{server} failed after {took_ms} ms: {}", short(error))
         }
+        Discovery::State { server, state, error } => {
+            write!(out, "{server} is {}", short(state))?;
+            error.as_ref().map_or(Ok(()), |error| write!(out, ": {}", short(error)))
+        }
     }
 }
 
@@ -103,7 +120,8 @@ fn exposure(event: &Exposed, out: &mut String) -> std::fmt::Result {
             let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
             write!(out, "{}: {}", count(names.len(), "tool"), short(&names.join(", ")))
         }
-        Exposed::LeftOut { server, tool, reason } => {
+        Exposed::Listed { tools, .. } => write!(out, "{}", count(*tools, "tool")),
+        Exposed::LeftOut { server, tool, reason, .. } => {
             write!(out, "left out {server}/{}: {}", short(tool), short(reason))
         }
         Exposed::Unchecked { server, tool, reason } => {
@@ -119,6 +137,7 @@ fn selection(event: &Selection, out: &mut String) -> std::fmt::Result {
             let (messages, tools) = (count(*messages, "message"), count(*tools, "tool"));
             write!(out, "step {step}: asking {} ({messages}, {tools})", short(selector))
         }
+        Selection::FirstToken { step } => write!(out, "step {step}: the answer begins"),
         Selection::Answered { step, text, calls, .. } => {
             write!(out, "step {step}:")?;
             for call in calls {
@@ -148,6 +167,16 @@ fn authorization(event: &Authorization, out: &mut String) -> std::fmt::Result {
             write!(out, "{call} {server}/{} allowed by {}", short(tool), short(by))
         }
         Authorization::Denied { call, reason, .. } => write!(out, "{call} denied: {}", short(reason)),
+        Authorization::Requested { request, question, .. } => {
+            write!(out, "question {} waits", short(request))?;
+            asked(question, out)
+        }
+        Authorization::Answered { request, answer } => {
+            write!(out, "question {} answered: {}", short(request), short(answer))
+        }
+        Authorization::Withdrawn { request, reason } => {
+            write!(out, "question {} withdrawn: {}", short(request), short(reason))
+        }
         Authorization::Elicited { server, message, fields, host } => {
             write!(out, "{server} asks the person")?;
             host.as_ref().map_or(Ok(()), |host| write!(out, " to open an address at {}", short(host)))?;
@@ -164,6 +193,25 @@ fn authorization(event: &Authorization, out: &mut String) -> std::fmt::Result {
             };
             write!(out, "{server} is told that the person {said}")
         }
+    }
+}
+
+/// What a tool wants to know of the person. An approval has a line of its own.
+fn asked(question: &Question, out: &mut String) -> std::fmt::Result {
+    match question {
+        Question::Form { server, message, schema, .. } => {
+            let fields: Vec<_> = schema.properties.0.iter().map(|(name, _)| name.as_str()).collect();
+            write!(out, ": {server} asks the person for {}: {}", short(&fields.join(", ")), short(message))
+        }
+        Question::Url { server, message, host, .. } => {
+            write!(
+                out,
+                ": {server} asks the person to open an address at {}: {}",
+                short(host),
+                short(message)
+            )
+        }
+        _ => Ok(()),
     }
 }
 

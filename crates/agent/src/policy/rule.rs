@@ -1,14 +1,29 @@
-//! One rule: what to do with the tools that a pattern matches.
+//! One rule: what to do with the calls that it matches.
+//!
+//! Where to look next: `rule/text.rs` for the one-line form, `rule/form.rs` for the form in a configuration file,
+//! `argument.rs` for what it may want of arguments, `policy.rs` for which of several rules decides.
+
+mod form;
+mod text;
+mod unmatched;
 
 use std::fmt;
-use std::str::FromStr;
 
-use crate::exposure::Exposure;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_protocol::model::tool::{Tool, ToolAnnotations};
+
+use self::form::RuleForm;
+pub(super) use self::text::{value, word};
+pub use self::unmatched::UnmatchedRule;
+use super::argument::{ArgumentTest, Place};
+use super::glob;
 use crate::name::ServerName;
 use crate::visible;
 
 /// What to do with a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Action {
     /// Make it.
     Allow,
@@ -28,8 +43,84 @@ impl fmt::Display for Action {
     }
 }
 
-/// A rule, written `ACTION SERVER/TOOL`. In both names `*` stands for any text and `?` for one character;
-/// `SERVER` alone means all of its tools.
+/// Whether somebody can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Presence {
+    /// A person is there.
+    Interactive,
+    /// Nobody is there, or nobody wants to be asked.
+    Headless,
+}
+
+impl fmt::Display for Presence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Interactive => "interactive",
+            Self::Headless => "headless",
+        })
+    }
+}
+
+/// What a server says that a tool does to the world, as a rule wants it to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hints {
+    /// It changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
+    /// It may destroy something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destructive: Option<bool>,
+    /// Twice is like once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotent: Option<bool>,
+    /// It deals with the outside world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_world: Option<bool>,
+}
+
+impl Hints {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The hints with their names, those that say something.
+    fn said(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        [
+            ("read_only", self.read_only),
+            ("destructive", self.destructive),
+            ("idempotent", self.idempotent),
+            ("open_world", self.open_world),
+        ]
+        .into_iter()
+        .filter_map(|(name, hint)| hint.map(|hint| (name, hint)))
+    }
+
+    /// What a tool is, with what the specification says of one that says nothing.
+    fn of(annotations: Option<&ToolAnnotations>) -> Self {
+        let said = |hint: fn(&ToolAnnotations) -> Option<bool>, usual| {
+            Some(annotations.and_then(hint).unwrap_or(usual))
+        };
+        let read_only = said(|hints| hints.read_only_hint, false);
+        let reads = read_only == Some(true);
+        Self {
+            read_only,
+            destructive: if reads { Some(false) } else { said(|hints| hints.destructive_hint, true) },
+            idempotent: if reads { Some(true) } else { said(|hints| hints.idempotent_hint, false) },
+            open_world: said(|hints| hints.open_world_hint, true),
+        }
+    }
+
+    /// The first hint that is wanted and is not so.
+    fn missed(&self, is: &Self) -> Option<&'static str> {
+        let is: Vec<_> = is.said().collect();
+        self.said().find(|wanted| !is.contains(wanted)).map(|(name, _)| name)
+    }
+}
+
+/// A rule, written `ACTION SERVER/TOOL` and then what it wants of the call. In both names `*` stands for any text and
+/// `?` for one character; `SERVER` alone means all of its tools.
 ///
 /// ```
 /// use switchboard_agent::policy::{Action, Rule};
@@ -37,65 +128,106 @@ impl fmt::Display for Action {
 /// let rule: Rule = "deny */delete_*".parse()?;
 /// assert_eq!(rule.action(), Action::Deny);
 /// assert_eq!(Rule::new(Action::Allow, "station")?.to_string(), "allow station/*");
+/// let narrow: Rule = "allow files/write_* where path inside ~/docs and text max_bytes 10000 mode headless".parse()?;
+/// assert_eq!(narrow.to_string().parse::<Rule>()?, narrow);
 /// # Ok::<(), switchboard_agent::policy::InvalidRule>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "RuleForm", into = "RuleForm")]
 pub struct Rule {
     action: Action,
     server: String,
     tool: String,
+    annotations: Hints,
+    arguments: Vec<ArgumentTest>,
+    mode: Option<Presence>,
+    principal: Option<String>,
+    reason: Option<String>,
 }
 
 /// A text that is no rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{rule} is no rule: {problem}; write it as `allow SERVER/TOOL`, `ask SERVER/TOOL` or `deny SERVER/TOOL`"
+    "{rule} is no rule: {problem}; write it as `allow SERVER/TOOL`, `ask SERVER/TOOL` or `deny SERVER/TOOL`, with \
+     `where ARGUMENT inside FOLDER` behind it for some calls only"
 )]
 pub struct InvalidRule {
     rule: String,
-    problem: &'static str,
+    problem: String,
 }
 
-/// A rule that matches no known tool.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the rule `{rule}` matches no tool; correct or remove it. The tools are: {known}")]
-pub struct UnmatchedRule {
-    rule: String,
-    known: String,
+impl InvalidRule {
+    fn new(rule: &str, problem: impl Into<String>) -> Self {
+        Self { rule: visible::quoted(rule, 200), problem: problem.into() }
+    }
 }
 
-/// Tools named at most in an error.
-const NAMED: usize = 12;
+/// What a rule is held against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case<'a> {
+    pub(super) server: &'a ServerName,
+    pub(super) tool: &'a Tool,
+    /// Whether the server is believed what it says about its tools.
+    pub(super) trusted: bool,
+    /// `None` for all calls of the tool, whatever their arguments.
+    pub(super) arguments: Option<&'a Value>,
+    pub(super) presence: Presence,
+    pub(super) principal: Option<&'a str>,
+    pub(super) place: Place<'a>,
+}
 
-impl UnmatchedRule {
-    pub(super) fn new(rule: &Rule, exposure: &Exposure) -> Self {
-        let tools = exposure.tools();
-        let mut known: Vec<String> = tools
-            .iter()
-            .take(NAMED)
-            .map(|tool| format!("{}/{}", tool.server(), visible::line(&tool.tool().name)))
-            .collect();
-        if tools.is_empty() {
-            known.push("none".to_owned());
-        } else if tools.len() > NAMED {
-            known.push(format!("and {} more", tools.len() - NAMED));
+/// Why a rule does not match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mismatch {
+    Name,
+    Presence,
+    Principal,
+    Untrusted,
+    Hint(&'static str),
+    Argument(String),
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name => f.write_str("it is about other tools"),
+            Self::Presence => f.write_str("it is for another mode"),
+            Self::Principal => f.write_str("it is for somebody else"),
+            Self::Untrusted => f.write_str("it believes annotations, and the server is not trusted"),
+            Self::Hint(name) => write!(f, "the tool's {name} is another"),
+            Self::Argument(test) => write!(f, "`{test}` does not hold"),
         }
-        Self { rule: rule.to_string(), known: known.join(", ") }
     }
 }
 
 impl Rule {
-    /// A rule for the tools that `pattern` matches: `SERVER/TOOL` or `SERVER`.
+    /// A rule for the tools that `pattern` matches: `SERVER/TOOL` or `SERVER`, and what may follow that in a line.
     ///
     /// # Errors
-    /// When a part of the pattern is empty.
+    /// When a part of the pattern is empty, or what follows it cannot be read.
     pub fn new(action: Action, pattern: &str) -> Result<Self, InvalidRule> {
-        let (server, tool) = pattern.split_once('/').unwrap_or((pattern, "*"));
-        if server.is_empty() || tool.is_empty() {
-            let rule = visible::quoted(pattern, 200);
-            return Err(InvalidRule { rule, problem: "it lacks the server or the tool" });
+        text::parse(action, pattern)
+    }
+
+    /// A rule for all tools of a server, or of all servers that a pattern matches.
+    pub(super) fn plain(action: Action, server: &str, tool: &str) -> Self {
+        Self {
+            action,
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+            annotations: Hints::default(),
+            arguments: Vec::new(),
+            mode: None,
+            principal: None,
+            reason: None,
         }
-        Ok(Self { action, server: server.to_owned(), tool: tool.to_owned() })
+    }
+
+    /// The same rule for those calls only for which this test holds, too.
+    #[must_use]
+    pub fn and(mut self, test: ArgumentTest) -> Self {
+        self.arguments.push(test);
+        self
     }
 
     /// What it does.
@@ -104,94 +236,93 @@ impl Rule {
         self.action
     }
 
-    pub(super) fn matches(&self, server: &ServerName, tool: &str) -> bool {
-        self.matches_server(server) && glob(&self.tool, tool)
+    /// What it wants of the arguments.
+    #[must_use]
+    pub fn arguments(&self) -> &[ArgumentTest] {
+        &self.arguments
     }
 
-    pub(super) fn matches_server(&self, server: &ServerName) -> bool {
-        glob(&self.server, server.as_str())
+    /// Why somebody wrote it.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
     }
 
-    /// The rule with the highest wins: first the more specific about the tool, then about the server, then the
-    /// stricter.
-    pub(super) fn precedence(&self) -> (usize, usize, Action) {
-        (specificity(&self.tool), specificity(&self.server), self.action)
+    /// Whether it is about this tool, in some call.
+    #[must_use]
+    pub fn names(&self, server: &ServerName, tool: &str) -> bool {
+        self.names_server(server) && glob::matches(&self.tool, tool)
     }
-}
 
-impl FromStr for Rule {
-    type Err = InvalidRule;
+    /// Whether it is about this server, whatever the tool.
+    #[must_use]
+    pub fn names_server(&self, server: &ServerName) -> bool {
+        glob::matches(&self.server, server.as_str())
+    }
 
-    fn from_str(text: &str) -> Result<Self, InvalidRule> {
-        let invalid = |problem| InvalidRule { rule: visible::quoted(text, 200), problem };
-        let (action, pattern) =
-            text.trim().split_once(char::is_whitespace).ok_or_else(|| invalid("it lacks the pattern"))?;
-        let action = match action {
-            "allow" => Action::Allow,
-            "ask" => Action::Ask,
-            "deny" => Action::Deny,
-            _ => return Err(invalid("it does not begin with an action")),
+    /// Which tools of a server it denies whatever the call is, as a pattern: they need not be offered.
+    pub(crate) fn leaves_out(&self, server: &ServerName) -> Option<&str> {
+        let whole = Self::plain(Action::Deny, &self.server, &self.tool);
+        let is_whole = *self == Self { reason: self.reason.clone(), ..whole };
+        (is_whole && self.names_server(server)).then_some(&*self.tool)
+    }
+
+    /// Whether it matches the call. What cannot be known counts against the call: a rule that allows does not match,
+    /// a rule that asks or denies does.
+    pub(super) fn judge(&self, case: &Case<'_>) -> Result<(), Mismatch> {
+        if !self.names(case.server, &case.tool.name) {
+            return Err(Mismatch::Name);
+        }
+        if self.mode.is_some_and(|mode| mode != case.presence) {
+            return Err(Mismatch::Presence);
+        }
+        let allows = self.action == Action::Allow;
+        if let Some(wanted) = &self.principal {
+            let is_it = case.principal.map_or(!allows, |principal| glob::matches(wanted, principal));
+            if !is_it {
+                return Err(Mismatch::Principal);
+            }
+        }
+        self.judge_hints(case)?;
+        let Some(arguments) = case.arguments else { return Ok(()) };
+        let fits = |test: &ArgumentTest| {
+            if allows { test.surely(arguments, case.place) } else { test.maybe(arguments, case.place) }
         };
-        Self::new(action, pattern.trim())
+        self.arguments
+            .iter()
+            .find(|test| !fits(test))
+            .map_or(Ok(()), |test| Err(Mismatch::Argument(test.to_string())))
+    }
+
+    /// Nothing that an untrusted server says is heard: its tools count as the specification counts those that say
+    /// nothing, and no rule that wants a hint allows them.
+    fn judge_hints(&self, case: &Case<'_>) -> Result<(), Mismatch> {
+        if self.annotations.is_empty() {
+            return Ok(());
+        }
+        if !case.trusted && self.action == Action::Allow {
+            return Err(Mismatch::Untrusted);
+        }
+        let is = Hints::of(case.tool.annotations.as_ref().filter(|_| case.trusted));
+        self.annotations.missed(&is).map_or(Ok(()), |name| Err(Mismatch::Hint(name)))
+    }
+
+    /// The rule with the highest wins: first the more specific about the tool, then about the server, then the one that
+    /// wants more of the call, then the stricter.
+    pub(super) fn precedence(&self) -> (usize, usize, usize, Action) {
+        let wants = self.arguments.len()
+            + self.annotations.said().count()
+            + usize::from(self.mode.is_some())
+            + usize::from(self.principal.is_some());
+        (glob::specificity(&self.tool), glob::specificity(&self.server), wants, self.action)
     }
 }
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}/{}", self.action, self.server, self.tool)
+        text::write(self, f)
     }
-}
-
-/// Characters that stand for themselves; a pattern without `*` and `?` beats every one with them.
-fn specificity(pattern: &str) -> usize {
-    let literal = pattern.chars().filter(|character| !matches!(character, '*' | '?')).count();
-    if pattern.contains(['*', '?']) { literal } else { literal + 1_000_000 }
-}
-
-/// Whether the whole text fits the pattern. Takes at most pattern × text steps, whatever the pattern.
-fn glob(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    let (mut at, mut seen) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while seen < text.len() {
-        match pattern.get(at) {
-            Some('*') => {
-                star = Some((at, seen));
-                at += 1;
-            }
-            Some(expected) if *expected == '?' || *expected == text[seen] => {
-                at += 1;
-                seen += 1;
-            }
-            _ => {
-                let Some((star_at, star_seen)) = star else { return false };
-                star = Some((star_at, star_seen + 1));
-                at = star_at + 1;
-                seen = star_seen + 1;
-            }
-        }
-    }
-    pattern[at..].iter().all(|character| *character == '*')
 }
 
 #[cfg(test)]
-mod tests {
-    use super::glob;
-
-    #[test]
-    fn patterns_match_whole_names() {
-        for (pattern, text, matches) in [
-            ("*", "", true),
-            ("get_*", "get_climate", true),
-            ("get_*", "forget_me", false),
-            ("*_all", "delete_all", true),
-            ("a*b*c", "a-b-b-c", true),
-            ("a*b*c", "a-b-b-d", false),
-            ("?", "é", true),
-            ("?", "", false),
-            ("name", "names", false),
-        ] {
-            assert_eq!(glob(pattern, text), matches, "{pattern} {text}");
-        }
-    }
-}
+mod tests;

@@ -56,6 +56,11 @@ impl Node {
         }
     }
 
+    /// A value without parts that fits a line.
+    pub(super) fn is_short(&self) -> bool {
+        matches!(self, Self::Scalar(scalar) if scalar.lines().is_none())
+    }
+
     /// The same without the members that `wanted` does not want, and without what is empty then.
     pub(super) fn keep(&self, wanted: &impl Fn(&[&str], &str) -> bool) -> Option<Self> {
         self.kept(&mut Vec::new(), wanted)
@@ -105,9 +110,21 @@ impl Scalar {
             Self::Integer(number) => number.to_string(),
             Self::Unsigned(number) => number.to_string(),
             Self::Float(number) => number.to_string(),
-            Self::Text(text) => visible::line(text),
+            Self::Text(text) => in_a_line(text),
         }
     }
+
+    /// The lines of a text that has several.
+    pub(super) fn lines(&self) -> Option<Vec<String>> {
+        let Self::Text(text) = self else { return None };
+        let text = visible::text(text.trim_end());
+        text.contains('\n').then(|| text.lines().map(str::to_owned).collect())
+    }
+}
+
+/// A text in one line: what it ends with is not shown, and where another line begins is marked.
+fn in_a_line(text: &str) -> String {
+    visible::text(text.trim_end()).replace('\n', " ⏎ ").replace('\t', "  ")
 }
 
 impl<'de> Deserialize<'de> for Node {

@@ -61,13 +61,17 @@ fn outline(node: &Node, indent: usize, lines: &mut Lines) {
         return;
     }
     match node {
-        Node::Scalar(scalar) => lines.push(format!("{margin}{}", scalar.show(""))),
+        Node::Scalar(scalar) => {
+            block(&scalar.lines().unwrap_or_else(|| vec![scalar.show("")]), indent, lines);
+        }
         Node::List(items) if items.is_empty() => lines.push(format!("{margin}(empty list)")),
         Node::Map(members) if members.is_empty() => lines.push(format!("{margin}(empty object)")),
         Node::List(items) => {
             for item in items {
                 match item {
-                    Node::Scalar(scalar) => lines.push(format!("{margin}- {}", scalar.show(""))),
+                    Node::Scalar(scalar) if scalar.lines().is_none() => {
+                        lines.push(format!("{margin}- {}", scalar.show("")));
+                    }
                     nested => {
                         lines.push(format!("{margin}-"));
                         outline(nested, indent + 2, lines);
@@ -77,11 +81,11 @@ fn outline(node: &Node, indent: usize, lines: &mut Lines) {
         }
         Node::Map(members) => {
             let shown = |name: &str| visible::short(name, WIDEST_NAME);
-            let scalars = members.iter().filter(|(_, member)| matches!(member, Node::Scalar(_)));
+            let scalars = members.iter().filter(|(_, member)| member.is_short());
             let width = scalars.map(|(name, _)| shown(name).chars().count()).max().unwrap_or(0);
             for (name, member) in members {
                 match member {
-                    Node::Scalar(scalar) => {
+                    Node::Scalar(scalar) if scalar.lines().is_none() => {
                         lines.push(format!(
                             "{margin}{}  {}",
                             visible::padded(&shown(name), width),
@@ -96,6 +100,12 @@ fn outline(node: &Node, indent: usize, lines: &mut Lines) {
             }
         }
     }
+}
+
+/// A text of several lines, each with its margin.
+fn block(several: &[String], indent: usize, lines: &mut Lines) {
+    let margin = " ".repeat(indent);
+    several.iter().for_each(|line| lines.push(format!("{margin}{line}").trim_end().to_owned()));
 }
 
 /// An object whose members are all scalars, with its name; the members by name.
@@ -153,9 +163,7 @@ impl<'a> Row<'a> {
 
 fn flat(node: &Node) -> Option<&[(String, Node)]> {
     match node {
-        Node::Map(members) if members.iter().all(|(_, member)| matches!(member, Node::Scalar(_))) => {
-            Some(members)
-        }
+        Node::Map(members) if members.iter().all(|(_, member)| member.is_short()) => Some(members),
         _ => None,
     }
 }

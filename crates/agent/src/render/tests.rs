@@ -33,7 +33,7 @@ fn what_was_asked_for_comes_first_then_what_has_to_do_with_it_then_how_much_is_l
     date_max_temp  2026-07-28T17:00:00Z  2026-07-28T18:00:00Z  2026-07-28T14:00:00Z
     temp_trend     stable                up                    down
 
-    (7 more fields; --json shows all)
+    (7 more fields; the result of the call has all)
     ");
     insta::assert_snapshot!(shown("How warm is it in the bedroom?"), @r"
     Temperature: Bedroom 18.9 °C
@@ -46,12 +46,12 @@ fn what_was_asked_for_comes_first_then_what_has_to_do_with_it_then_how_much_is_l
       date_max_temp  2026-07-28T18:00:00Z
       temp_trend     up
 
-    (7 more fields; --json shows all)
+    (7 more fields; the result of the call has all)
     ");
     insta::assert_snapshot!(shown("How humid is it?"), @r"
     Humidity: Indoor 44, Bedroom 48, Balcony 72 (Relative)
 
-    (12 more fields; --json shows all)
+    (12 more fields; the result of the call has all)
     ");
 }
 
@@ -93,9 +93,30 @@ fn every_shape_has_a_layout() {
 
 #[test]
 fn text_of_a_server_cannot_move_the_cursor() {
-    check("", "{\"a\\u001b[2J\":\"x\\ny\\u202e\"}", "a\\u{1b}[2J  x\\u{a}y\\u{202e}");
+    check("", "{\"a\\u001b[2J\":\"x\\u202e\"}", "a\\u{1b}[2J  x\\u{202e}");
     let result = CallToolResult::of(vec![ContentBlock::text("one\r\ntwo\u{1b}[2J\n")]);
-    assert_eq!(super::result(&result), "one\ntwo�[2J");
+    assert_eq!(super::result(&result), "one\ntwo\\u{1b}[2J");
+}
+
+#[test]
+fn line_ends_and_tabs_are_no_control_characters_that_must_be_made_visible() {
+    for (text, alone, in_an_object, in_a_list) in [
+        ("done\n", "done", "r  done", "- done"),
+        ("done\r\n\n", "done", "r  done", "- done"),
+        ("one\ntwo\n", "one\ntwo", "r\n  one\n  two", "-\n  one\n  two"),
+        ("one\r\n\r\ntwo", "one\n\ntwo", "r\n  one\n\n  two", "-\n  one\n\n  two"),
+        ("a\tb", "a\tb", "r  a  b", "- a  b"),
+        ("a\u{c}b", "a\\u{c}b", "r  a\\u{c}b", "- a\\u{c}b"),
+        ("10 %\r20 %", "10 %\\u{d}20 %", "r  10 %\\u{d}20 %", "- 10 %\\u{d}20 %"),
+        (r"C:\dir", r"C:\dir", r"r  C:\dir", r"- C:\dir"),
+    ] {
+        assert_eq!(super::result(&CallToolResult::of(vec![ContentBlock::text(text)])), alone, "{text:?}");
+        check("", &serde_json::json!({ "r": text }).to_string(), in_an_object);
+        check("", &serde_json::json!([text]).to_string(), in_a_list);
+    }
+    check("Which note?", r#"{"note":"one\ntwo\n"}"#, "note: one ⏎ two");
+    check("", r#"[{"a":1,"b":"x\n"},{"a":2,"b":"y"}]"#, "a  b\n1  x\n2  y");
+    check("", r#"[{"a":1,"b":"x\ny"}]"#, "-\n  a  1\n  b\n    x\n    y");
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Fields {
     /// Reads at most `most` terms of the description and the parameters.
     fn of(tool: &ExposedTool, most: usize) -> Self {
         let definition = tool.tool();
-        let parameters = parameters(tool.schema());
+        let parameters = parameters(&tool.schema());
         let description = definition.description.as_deref();
         let texts = description.into_iter().chain(parameters.iter().flat_map(|parameter| {
             let values = match &parameter.kind {

@@ -14,7 +14,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use switchboard_llm::{CallDefect, ToolCallRequest};
 
-use crate::exposure::{ExposedTool, Exposure};
+use super::offer::Offer;
+use crate::exposure::ExposedTool;
 use crate::visible;
 
 /// Names listed at most when a tool is unknown.
@@ -34,30 +35,40 @@ pub(super) struct Arguments {
     pub(super) value: Value,
 }
 
+/// Reads arguments as those of a model's call are read, whatever the tool's schema says of them.
+///
+/// # Errors
+/// What is wrong with them, to be read behind "the arguments".
+pub fn read_arguments(text: &str) -> Result<Value, &'static str> {
+    read(text).map(|arguments| arguments.value)
+}
+
 /// The tool and the arguments of a call, or what to tell the model.
 pub(super) fn check<'a>(
     request: &ToolCallRequest,
-    exposure: &'a Exposure,
+    offer: &'a Offer,
 ) -> Result<(&'a ExposedTool, Arguments), String> {
     if let Some(defect @ (CallDefect::Truncated | CallDefect::Nameless)) = request.defect {
         return Err(defect.explanation().to_owned());
     }
-    let tool = exposure.by_name(&request.name).ok_or_else(|| unknown(&request.name, exposure))?;
-    let arguments = read(&request.arguments).map_err(|problem| {
-        let shown = visible::quoted(&request.arguments, SHOWN_CHARS);
+    let tool = offer.by_name(&request.name).ok_or_else(|| unknown(&request.name, offer))?;
+    Ok((tool, checked(tool, &request.arguments)?))
+}
+
+/// The arguments of a call of this tool, or what to tell the model.
+pub(super) fn checked(tool: &ExposedTool, text: &str) -> Result<Arguments, String> {
+    let arguments = read(text).map_err(|problem| {
+        let shown = visible::quoted(text, SHOWN_CHARS);
         format!("The call was not executed: its arguments {problem}. They were {shown}. {}", schema(tool))
     })?;
-    match nulls::fitted(tool, arguments) {
-        Ok(arguments) => Ok((tool, arguments)),
-        Err(violations) => {
-            let list: Vec<String> = violations.iter().map(|violation| format!("- {violation}")).collect();
-            let list = list.join("\n");
-            Err(format!(
-                "The call was not executed: its arguments do not fit the tool's schema.\n{list}\n{}",
-                schema(tool)
-            ))
-        }
-    }
+    nulls::fitted(tool, arguments).map_err(|violations| {
+        let list: Vec<String> = violations.iter().map(|violation| format!("- {violation}")).collect();
+        let list = list.join("\n");
+        format!(
+            "The call was not executed: its arguments do not fit the tool's schema.\n{list}\n{}",
+            schema(tool)
+        )
+    })
 }
 
 /// Arguments that fit the tool's own schema, or what is wrong with them, for people.
@@ -72,10 +83,9 @@ pub(super) fn fit(tool: &ExposedTool, text: &str) -> Result<Box<RawValue>, Strin
     }
 }
 
-fn unknown(name: &str, exposure: &Exposure) -> String {
-    let tools = exposure.tools();
-    let mut names: Vec<&str> = tools.iter().take(NAMED).map(ExposedTool::name).collect();
-    if tools.len() > NAMED {
+fn unknown(name: &str, offer: &Offer) -> String {
+    let mut names: Vec<&str> = offer.tools().take(NAMED).map(ExposedTool::name).collect();
+    if offer.tools().nth(NAMED).is_some() {
         names.push("…");
     }
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };

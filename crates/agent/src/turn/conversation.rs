@@ -1,7 +1,8 @@
 //! The messages so far, with every provider id used once.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use switchboard_llm::Message;
 
 /// A conversation that questions can be added to.
@@ -12,17 +13,20 @@ use switchboard_llm::Message;
 /// let conversation = Conversation::with_instructions("Answer in one sentence.");
 /// assert_eq!(conversation.messages().len(), 1);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
     messages: Vec<Message>,
-    used_ids: HashSet<String>,
+    used_ids: BTreeSet<String>,
+    /// Whether a message names something that the host's own tools read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    readable: bool,
 }
 
 impl Conversation {
     /// A conversation that begins with instructions of the host.
     #[must_use]
     pub fn with_instructions(text: &str) -> Self {
-        Self { messages: vec![Message::system(text)], used_ids: HashSet::new() }
+        Self { messages: vec![Message::system(text)], ..Self::default() }
     }
 
     /// The messages, oldest first.
@@ -31,8 +35,23 @@ impl Conversation {
         &self.messages
     }
 
+    /// Its first messages. Ids that were used stay used, so that none names two calls.
+    pub(crate) fn until(mut self, messages: usize) -> Self {
+        self.messages.truncate(messages);
+        self
+    }
+
     pub(super) fn push(&mut self, message: Message) {
         self.messages.push(message);
+    }
+
+    /// Whether there is something that the host's own tools read. Once there is, they stay on offer.
+    pub(super) fn is_readable(&self) -> bool {
+        self.readable
+    }
+
+    pub(super) fn has_readable(&mut self) {
+        self.readable = true;
     }
 
     /// Calls so far; each has claimed one id.

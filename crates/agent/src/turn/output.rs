@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use switchboard_llm::ChatRequest;
 
 #[cfg(doc)]
 use super::Turn;
 use crate::answer::{Answer, CallRecord};
 use crate::exposure::Exposure;
+use crate::name::CallId;
 use crate::policy::{Denial, Permit, Proposal};
 
 /// What the driver is to do next.
@@ -15,10 +17,14 @@ use crate::policy::{Denial, Permit, Proposal};
 pub enum Output {
     /// Ask the model, then [`Turn::handle_answer`].
     AskModel(Step),
-    /// Have the call decided about, then [`Turn::handle_decision`].
+    /// Have the call decided about, then [`Turn::handle_decision`]; [`Turn::handle_asked`] first if a person is asked.
+    /// Several may be decided about at the same time.
     AskConsent(Proposal),
     /// Make the call, then [`Turn::handle_outcome`]. Several may run at the same time.
     Invoke(Permit),
+    /// Nobody waits for the decision about the call, or for its outcome, any more: withdraw the question, or drop the
+    /// call, which tells the server.
+    Cancel(CallId),
     /// The run is over, with an answer.
     Finished(Answer),
     /// The run is over, without one.
@@ -41,12 +47,17 @@ pub struct Step {
 }
 
 /// Why a run ended without an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// The model was asked as often as the limit allows.
     StepLimit(u32),
     /// As many calls were made as the limit allows.
     CallLimit(u32),
+    /// The run cost as many tokens as the limit allows.
+    TokenLimit(u64),
+    /// The run took as long as the limit allows, in milliseconds.
+    TimeLimit(u64),
     /// The model kept making calls that cannot be made.
     Corrections {
         /// How often it was told in a row.
@@ -69,6 +80,8 @@ impl std::fmt::Display for StopReason {
         match self {
             Self::StepLimit(limit) => write!(f, "the limit of {limit} steps is reached"),
             Self::CallLimit(limit) => write!(f, "the limit of {limit} calls is reached"),
+            Self::TokenLimit(limit) => write!(f, "the limit of {limit} tokens is reached"),
+            Self::TimeLimit(ms) => write!(f, "the limit of {} is reached", crate::outcome::Seconds(*ms)),
             Self::Corrections { rounds, problem } => {
                 write!(
                     f,

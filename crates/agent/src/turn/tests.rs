@@ -1,18 +1,23 @@
 //! Plays transcripts against the machine: `tests/data/turns.json` says what the model answers, what the person
 //! and the tools say, and which conversation and which end must come of it.
 
+mod budgets;
+mod garbage;
+mod side_by_side;
+mod snapshots;
+
 use std::collections::HashMap;
 
 use serde::Deserialize;
-use switchboard_llm::CallDefect;
+use switchboard_llm::{CallDefect, ToolCallRequest};
 use switchboard_protocol::model::content::ContentBlock;
 use switchboard_protocol::model::tool::CallToolResult;
 
 use super::*;
 use crate::exposure::Declared;
 use crate::name::ServerName;
-use crate::outcome::{CallFailure, FailureKind};
-use crate::policy::{Mode, Policy, decided};
+use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
+use crate::policy::{Mode, Permit, Policy, Proposal, decided};
 
 const TOOLS: &str = r##"[
     {"name": "f", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}},
@@ -98,13 +103,13 @@ fn exposure() -> Arc<Exposure> {
 fn shown(message: &Message) -> String {
     match message {
         Message::System { text } => format!("system: {text}"),
-        Message::User { text } => format!("user: {text}"),
+        Message::User { text, .. } => format!("user: {text}"),
         Message::Assistant { text, tool_calls, .. } => {
             let calls =
                 tool_calls.iter().map(|call| format!(" [{} {} {}]", call.id, call.name, call.arguments));
             format!("assistant: {text}{}", calls.collect::<String>())
         }
-        Message::Tool { call_id, text } => format!("tool {call_id}: {text}"),
+        Message::Tool { call_id, text, .. } => format!("tool {call_id}: {text}"),
     }
 }
 
@@ -169,6 +174,7 @@ impl Player {
                     running.push((proposal.call, outcome));
                     self.made += 1;
                 }
+                Some(Output::Cancel(call)) => running.retain(|(other, _)| *other != call),
                 Some(Output::Finished(answer)) => return format!("finished: {}", answer.text),
                 Some(Output::Stopped(reason)) => return format!("stopped: {reason}"),
                 None => {
@@ -222,7 +228,7 @@ fn check_every_call_is_answered_once(messages: &[Message], what: &str) {
     let mut used = std::collections::HashSet::new();
     for message in messages {
         match message {
-            Message::Tool { call_id, text } => {
+            Message::Tool { call_id, text, .. } => {
                 assert_eq!(expected.pop_front().as_ref(), Some(call_id), "{what}");
                 assert!(!text.is_empty(), "{what}");
             }
@@ -295,12 +301,11 @@ fn an_interrupt_answers_every_open_call_and_ends_the_run() {
 }
 
 #[test]
-fn calls_are_invoked_only_after_all_of_them_are_decided_about() {
+fn nothing_is_made_before_every_rule_has_spoken() {
     let mut turn = turn_after(two_calls());
-    let first = proposal(&mut turn);
-    assert!(turn.poll_output().is_none(), "one question at a time");
+    let (first, second) = (proposal(&mut turn), proposal(&mut turn));
     turn.handle_decision(first.call, Ok(permit(first)));
-    let second = proposal(&mut turn);
+    assert!(turn.poll_output().is_none(), "the second rule may end the run");
     turn.handle_decision(second.call, Ok(permit(second)));
     let invoked: Vec<_> = std::iter::from_fn(|| turn.poll_output()).collect();
     assert!(matches!(invoked[..], [Output::Invoke(_), Output::Invoke(_)]), "{invoked:?}");
@@ -309,14 +314,20 @@ fn calls_are_invoked_only_after_all_of_them_are_decided_about() {
 #[test]
 fn input_that_nobody_asked_for_changes_nothing() {
     let mut turn = turn_after(two_calls());
-    let first = proposal(&mut turn);
+    let (first, second) = (proposal(&mut turn), proposal(&mut turn));
     let early = ToolOutcome::Result(Box::new(CallToolResult::error("early")));
     turn.handle_outcome(first.call, early);
     turn.handle_answer(ModelAnswer { text: "again".to_owned(), ..ModelAnswer::default() });
     turn.handle_decision(CallId(99), Ok(permit(first.clone())));
+    turn.handle_asked(CallId(99));
+    turn.handle_cancel(CallId(99));
     assert!(turn.poll_output().is_none());
+    turn.handle_decision(first.call, Ok(permit(first.clone())));
+    turn.handle_decision(second.call, Ok(permit(second)));
     turn.handle_decision(first.call, Ok(permit(first)));
-    assert!(matches!(turn.poll_output(), Some(Output::AskConsent(_))));
+    assert!(matches!(turn.poll_output(), Some(Output::Invoke(_))));
+    assert!(matches!(turn.poll_output(), Some(Output::Invoke(_))));
+    assert!(turn.poll_output().is_none());
 }
 
 #[test]

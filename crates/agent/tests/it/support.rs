@@ -9,7 +9,7 @@ use switchboard_agent::policy::{Mode, Policy};
 use switchboard_agent::{Agent, AgentBuilder, LanguageModel, Selector, ServerName};
 use switchboard_client::{Client, Connect};
 use switchboard_llm::scripted::{Script, ScriptedModel};
-use switchboard_llm::{OpenAiConfig, OpenAiModel};
+use switchboard_llm::{ModelConfig, OpenAiModel};
 use switchboard_server::{Args, Ctx, Json, Server, State, Tool, ToolError};
 use tokio::sync::Notify;
 
@@ -104,7 +104,7 @@ pub(crate) fn agent(selector: impl Selector + 'static, signals: &Signals) -> (Ag
 
 pub(crate) async fn scripted(script: &str) -> (ScriptedModel, LanguageModel) {
     let endpoint = ScriptedModel::start(Script::from_json(script).unwrap()).await.unwrap();
-    let model = OpenAiModel::new(OpenAiConfig::new(&endpoint.base_url(), "scripted").unwrap()).unwrap();
+    let model = OpenAiModel::new(ModelConfig::openai(&endpoint.base_url(), "scripted").unwrap()).unwrap();
     (endpoint, LanguageModel::new(model))
 }
 

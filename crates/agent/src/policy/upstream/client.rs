@@ -1,68 +1,53 @@
-//! The MCP client as an upstream: connects when it is first asked, and keeps the kinds of failure apart.
+//! One client as an upstream, for whoever brings its own connection: it connects when it is first asked. What such a
+//! client asks is answered by its own handlers.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::IntoFuture;
+use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
 use serde_json::value::RawValue;
-use switchboard_client::{Client, Connect, Delivery, Error};
+use switchboard_client::{
+    Client, CompleteResult, CompletionReference, Connect, GetPromptResult, Prompt, ReadResourceResult,
+    Resource, ResourceTemplate,
+};
 use switchboard_protocol::model::tool::Tool;
-use tokio::sync::Mutex;
+use tokio::time::timeout;
 
-use super::{CallProgress, Listing, ProgressSink, Upstream, UpstreamError};
-use crate::exposure::Declared;
-use crate::identity::Identity;
-use crate::outcome::{CallFailure, FailureKind, ToolOutcome};
+use super::{Asked, CallContext, Listing, Typed, Upstream, UpstreamError, exchange};
+use crate::outcome::ToolOutcome;
 
 /// A client, or what makes one.
-pub(crate) struct ClientUpstream(Mutex<State>);
-
-enum State {
-    Connected(Client),
-    ExpectConnect(Box<Connect>),
-    /// Connecting failed, or was given up half-way.
-    Failed(Option<Error>),
-}
+///
+/// Whoever comes first connects, and the others wait for it. Where the first gives up half-way, the next goes on.
+pub(crate) struct ClientUpstream(Shared<BoxFuture<'static, Result<Client, UpstreamError>>>);
 
 impl ClientUpstream {
     pub(crate) fn connected(client: Client) -> Self {
-        Self(Mutex::new(State::Connected(client)))
+        Self(std::future::ready(Ok(client)).boxed().shared())
     }
 
     pub(crate) fn connecting(connect: Connect) -> Self {
-        Self(Mutex::new(State::ExpectConnect(Box::new(connect))))
+        let connecting = connect.into_future();
+        Self(async move { connecting.await.map_err(|error| UpstreamError::from(&error)) }.boxed().shared())
     }
 
-    /// The client. Whoever comes first connects; the others wait for it.
     async fn client(&self) -> Result<Client, UpstreamError> {
-        let mut state = self.0.lock().await;
-        if let State::ExpectConnect(_) = &*state
-            && let State::ExpectConnect(connect) = std::mem::replace(&mut *state, State::Failed(None))
-        {
-            *state = match connect.into_future().await {
-                Ok(client) => State::Connected(client),
-                Err(error) => State::Failed(Some(error)),
-            };
-        }
-        match &*state {
-            State::Connected(client) => Ok(client.clone()),
-            State::Failed(Some(error)) => Err(error.into()),
-            State::Failed(None) | State::ExpectConnect(_) => {
-                Err(UpstreamError { message: "connecting was given up".to_owned(), unauthorized: false })
-            }
-        }
+        self.0.clone().await
     }
 }
 
 impl Upstream for ClientUpstream {
-    fn list(&self) -> BoxFuture<'_, Result<Listing, UpstreamError>> {
+    fn list(&self) -> Asked<'_, Arc<Listing>> {
+        Box::pin(async { Ok(Arc::new(exchange::list(&self.client().await?).await?)) })
+    }
+
+    fn list_again(&self) -> Asked<'_, Arc<Listing>> {
         Box::pin(async {
-            let client = self.client().await?;
-            let tools = client.tools().await?;
-            Ok(Listing {
-                identity: Identity::of(&client),
-                declared: Declared { tools: tools.to_vec(), invalid: client.excluded_tools().to_vec() },
-            })
+            let silent = |_| UpstreamError::new("it does not list its tools in time");
+            timeout(super::LISTING, self.list()).await.map_err(silent)?
         })
     }
 
@@ -70,66 +55,48 @@ impl Upstream for ClientUpstream {
         &'a self,
         tool: &'a Tool,
         arguments: &'a RawValue,
-        progress: ProgressSink,
+        context: CallContext,
     ) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let client = match self.client().await {
                 Ok(client) => client,
-                Err(error) => {
-                    let kind =
-                        if error.unauthorized { FailureKind::Unauthorized } else { FailureKind::Transport };
-                    return ToolOutcome::Failed(CallFailure::new(kind, error.message));
-                }
+                Err(error) => return exchange::unreachable(error),
             };
-            let request = client.call(tool.name.as_str(), arguments).on_progress(move |said| {
-                let (done, total, message) = (said.progress, said.total, said.message.clone());
-                progress(CallProgress { done, total, message });
-            });
-            match request.await {
+            match exchange::request(&client, (tool, arguments), &context).await {
                 Ok(result) => ToolOutcome::Result(Box::new(result)),
-                Err(error) => ToolOutcome::Failed(failure(&error)),
+                Err(error) => exchange::failed(&error),
             }
         })
     }
-}
 
-impl From<&Error> for UpstreamError {
-    fn from(error: &Error) -> Self {
-        Self { message: said_by(error), unauthorized: error.is_unauthorized() }
+    fn resources(&self) -> Asked<'_, Arc<[Resource]>> {
+        Box::pin(async { Ok(self.client().await?.resources().await?) })
     }
-}
 
-impl From<Error> for UpstreamError {
-    fn from(error: Error) -> Self {
-        Self::from(&error)
+    fn resource_templates(&self) -> Asked<'_, Arc<[ResourceTemplate]>> {
+        Box::pin(async { Ok(self.client().await?.resource_templates().await?) })
     }
-}
 
-/// The cause and the next action. Whoever shows it names the server.
-fn said_by(error: &Error) -> String {
-    match error.next_action() {
-        Some(next) => format!("{}; {next}", error.cause()),
-        None => error.cause().to_owned(),
+    fn read_resource<'a>(&'a self, uri: &'a str, _: CallContext) -> Asked<'a, ReadResourceResult> {
+        Box::pin(async move { Ok(self.client().await?.read(uri).await?) })
     }
-}
 
-fn failure(error: &Error) -> CallFailure {
-    let (kind, message) = match (error.code(), error.protocol_message()) {
-        _ if asks_the_person(error) => (FailureKind::InputNeeded, error.cause().to_owned()),
-        (Some(code), said) => (FailureKind::Protocol { code: code.0 }, said.unwrap_or_default().to_owned()),
-        (None, _) if error.is_unauthorized() => (FailureKind::Unauthorized, said_by(error)),
-        (None, _) if error.is_timeout() => (FailureKind::timeout(None), said_by(error)),
-        (None, _) if error.is_limit() => (FailureKind::Limit, error.cause().to_owned()),
-        (None, _) if error.is_cancelled() => (FailureKind::Interrupted, said_by(error)),
-        (None, _) if error.is_server_fault() => (FailureKind::Malformed, said_by(error)),
-        (None, _) => (FailureKind::Transport, said_by(error)),
-    };
-    CallFailure::new(kind, message).maybe_executed(error.delivery() == Delivery::MaybeExecuted)
-}
+    fn prompts(&self) -> Asked<'_, Arc<[Prompt]>> {
+        Box::pin(async { Ok(self.client().await?.prompts().await?) })
+    }
 
-/// Whether the tool needs a person's answer, and the client could not take the question to anybody.
-fn asks_the_person(error: &Error) -> bool {
-    error.required_capabilities().is_some_and(|required| required.elicitation.is_some())
+    fn prompt<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: &'a BTreeMap<String, String>,
+        _: CallContext,
+    ) -> Asked<'a, GetPromptResult> {
+        Box::pin(async move { Ok(self.client().await?.prompt(name, arguments).await?) })
+    }
+
+    fn complete<'a>(&'a self, of: &'a CompletionReference, argument: Typed<'a>) -> Asked<'a, CompleteResult> {
+        Box::pin(async move { Ok(exchange::complete(&self.client().await?, of, argument).await?) })
+    }
 }
 
 impl fmt::Debug for ClientUpstream {

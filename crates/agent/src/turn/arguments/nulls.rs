@@ -14,16 +14,28 @@ use switchboard_schema::Violation;
 use super::Arguments;
 use crate::exposure::ExposedTool;
 
+/// Rounds of leaving out nulls that do not fit: a check names a bounded number of them at once.
+const ROUNDS: usize = 16;
+
 /// The arguments as they will be sent.
 pub(super) fn fitted(tool: &ExposedTool, arguments: Arguments) -> Result<Arguments, Vec<Violation>> {
+    // In strict mode a model cannot leave anything out: it has to write null instead, and means nothing by it.
+    let absent = tool.absent(&arguments.value);
+    let absent: Vec<&str> = absent.iter().map(String::as_str).collect();
+    let mut arguments = without(&arguments.raw, &absent).unwrap_or(arguments);
     let Err(violations) = tool.check(&arguments.value) else { return Ok(arguments) };
-    let is_null = |path: &&str| arguments.value.pointer(path).is_some_and(Value::is_null);
-    let nulls: Vec<&str> =
-        violations.iter().map(|violation| violation.path.as_str()).filter(is_null).collect();
-    match without(&arguments.raw, &nulls) {
-        Some(cleaned) if tool.check(&cleaned.value).is_ok() => Ok(cleaned),
-        _ => Err(violations),
+    let mut found = violations.clone();
+    for _ in 0..ROUNDS {
+        let is_null = |path: &&str| arguments.value.pointer(path).is_some_and(Value::is_null);
+        let nulls: Vec<&str> =
+            found.iter().map(|violation| violation.path.as_str()).filter(is_null).collect();
+        let Some(cleaned) = without(&arguments.raw, &nulls) else { break };
+        match tool.check(&cleaned.value) {
+            Ok(()) => return Ok(cleaned),
+            Err(more) => (arguments, found) = (cleaned, more),
+        }
     }
+    Err(violations)
 }
 
 fn without(raw: &RawValue, nulls: &[&str]) -> Option<Arguments> {
