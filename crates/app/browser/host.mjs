@@ -1,0 +1,62 @@
+// A real `switchboard serve` in folders of its own. It ends with us: its standard input and its process group are ours.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+/** `programs`: the paths of `switchboard` and of the `playground`. */
+export class Host {
+  constructor(programs, model) {
+    this.folder = mkdtempSync(join(tmpdir(), "switchboard-browser-"));
+    this.words = join(this.folder, "words.txt");
+    this.listen = "127.0.0.1:0";
+    this.programs = programs;
+    this.reword("Says something that is always the same.");
+    const text = (value) => JSON.stringify(value);
+    writeFileSync(join(this.folder, "config.toml"), [
+      "[models.scripted]", "kind = \"openai\"", `base_url = ${text(model.url)}`, "model = \"scripted\"", "context = 32000", "vision = true", "",
+      "[servers.playground]", `command = ${text(programs.playground)}`, `args = [${text(this.words)}]`, "",
+      "[servers.station]", `command = ${text(programs.switchboard)}`, "args = [\"demo\", \"station\", \"--stdio\"]", "era = \"legacy\"", "",
+      "[servers.attic]", "command = \"a-program-that-nobody-has\"", "",
+    ].join("\n"));
+  }
+
+  /** What the tool `reworded` is described by from the server's next start on. */
+  reword(words) {
+    writeFileSync(this.words, words);
+  }
+
+  async start() {
+    const { PATH, TMPDIR } = process.env;
+    const env = {
+      PATH, HOME: this.folder, SWITCHBOARD_CONFIG_DIR: join(this.folder, "none"), SWITCHBOARD_DATA_DIR: join(this.folder, "data"),
+      SWITCHBOARD_NO_LOCAL_MODELS: "1", SWITCHBOARD_SECRETS: "file", SWITCHBOARD_SYSTEM_CONFIG: join(this.folder, "none.toml"),
+    };
+    if (TMPDIR) env.TMPDIR = TMPDIR;
+    const args = ["--json", "--config", join(this.folder, "config.toml"), "serve", "--listen", this.listen];
+    this.child = spawn(this.programs.switchboard, args, { env, cwd: this.folder, stdio: ["pipe", "pipe", "pipe"] });
+    this.said = "";
+    this.child.stderr.on("data", (piece) => { this.said = (this.said + piece).slice(-20_000); });
+    this.ended = new Promise((resolve) => { this.child.once("exit", resolve); });
+    const line = new Promise((resolve) => { createInterface({ input: this.child.stdout }).once("line", resolve); });
+    const first = await Promise.race([line, this.ended.then(() => undefined)]);
+    if (!first) throw new Error(`switchboard serve ended at once:\n${this.said}`);
+    Object.assign(this, JSON.parse(first));
+    this.listen = this.address;
+    this.origin = `http://${this.address}`;
+  }
+
+  /** Ends it as `kill -9` does. */
+  async kill() {
+    this.child.kill("SIGKILL");
+    await this.ended;
+  }
+
+  async close() {
+    this.child?.kill("SIGINT");
+    await this.ended;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,56 @@
+// What people do on the page, in words.
+
+/** Asks a question and waits until the page shows it. */
+export async function ask(page, text) {
+  await page.fill("#question", text);
+  await page.press("#question", "Enter");
+  await page.locator("[data-run]").filter({ hasText: text.split("\n")[0] }).last().waitFor();
+}
+
+/** The last question with its answer. */
+export const last = (page) => page.locator("[data-run]").last();
+
+/** Waits until the last run is over, and gives what its answer says. */
+export async function answered(page) {
+  await last(page).and(page.locator('[aria-busy="false"]')).waitFor();
+  return last(page).locator(".prose").last().innerText();
+}
+
+/** The card of the question that waits. */
+export const card = (page) => last(page).locator(".ask").first();
+
+/** Allows what is asked, as far as the words say. */
+export async function allow(page, words) {
+  const ask = card(page);
+  await ask.waitFor();
+  if (words) {
+    const options = await ask.locator("[data-scope] option").allTextContents();
+    const at = options.findIndex((option) => option.includes(words));
+    if (at < 0) throw new Error(`${words} is not offered: ${options.join(", ")}`);
+    await ask.locator("[data-scope]").selectOption({ index: at });
+  }
+  const id = await ask.getAttribute("data-request");
+  await ask.locator("[data-answer=allow]").click();
+  await page.locator(`[data-request="${id}"]`).waitFor({ state: "detached" });
+}
+
+export async function deny(page) {
+  await card(page).locator("[data-answer=deny]").click();
+}
+
+/** A new conversation. */
+export async function fresh(page) {
+  if (!(await page.locator("#new-session").isVisible())) await page.click("#open-side");
+  await page.click("#new-session");
+  await page.locator(".empty").waitFor();
+}
+
+/** Goes to a page by its tab. */
+export async function go(page, name) {
+  await page.click(`.tabs a[data-page=${name}]`);
+}
+
+/** Waits until a server is in a state. */
+export async function serverIs(page, name, state) {
+  await page.locator(`[data-server=${name}] .server-head .badge`, { hasText: new RegExp(`^${state}$`) }).waitFor();
+}
