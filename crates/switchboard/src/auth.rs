@@ -2,10 +2,12 @@
 //! program writes but the results of tools.
 
 use clap::Args;
-use switchboard_client::ClientBuilder;
+use switchboard_agent::supervisor::Secret;
+use switchboard_config::{SecretString, Variables};
 
 use crate::failure::Failure;
 use crate::screen::Screen;
+use crate::settings::Settings;
 
 /// The options that give headers; the same for every command that talks to servers.
 #[derive(Args, Clone, Debug, Default)]
@@ -21,13 +23,19 @@ pub(crate) struct AuthArgs {
     header: Vec<String>,
 }
 
-/// The headers of one run, each for one server.
+/// The headers of one run, each for one server, and whatever else is nobody's but its server's.
 #[derive(Default)]
-pub(crate) struct Headers(Vec<Header>);
+pub(crate) struct Headers {
+    headers: Vec<Header>,
+    /// The variables of the environment that hold credentials, those of these options, too.
+    variables: Variables,
+    /// What must not be shown besides the headers.
+    secrets: Vec<SecretString>,
+}
 
 impl std::fmt::Debug for Headers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = self.0.iter().map(|header| (&header.server, &header.name, "***"));
+        let names = self.headers.iter().map(|header| (&header.server, &header.name, "***"));
         f.debug_list().entries(names).finish()
     }
 }
@@ -43,13 +51,19 @@ impl AuthArgs {
     ///
     /// # Errors
     /// When an option has no name or value, a variable is not set, or it is unclear whose a header is.
-    pub(crate) fn headers(&self, servers: &[&str], screen: &Screen) -> Result<Headers, Failure> {
+    pub(crate) fn headers(
+        &self,
+        servers: &[&str],
+        (settings, screen): (&Settings, &Screen),
+    ) -> Result<Headers, Failure> {
         let mut headers = Vec::new();
+        let mut variables = settings.variables();
         for text in &self.bearer_env {
             let (server, variable) = match text.split_once('=') {
                 Some((server, variable)) => (Some(server), variable),
                 None => (None, text.as_str()),
             };
+            variables.add_credential(variable);
             let server = owner(server, servers, "--bearer-env SERVER=VAR")?;
             headers.push(Header {
                 server,
@@ -70,7 +84,7 @@ impl AuthArgs {
             }
             headers.push(Header { server, name: name.to_owned(), value: value.trim().to_owned() });
         }
-        let headers = Headers(headers);
+        let headers = Headers { headers, variables, secrets: settings.keys() };
         headers.secrets().for_each(|secret| screen.mask(secret));
         Ok(headers)
     }
@@ -83,17 +97,23 @@ impl AuthArgs {
 }
 
 impl Headers {
-    /// What must not be shown: each value, and of a value such as `Bearer TOKEN` also its last word.
+    /// What must not be shown: each value, and of a value such as `Bearer TOKEN` also its last word; and keys of models.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().flat_map(|Header { value, .. }| {
+        let values = self.headers.iter().flat_map(|Header { value, .. }| {
             std::iter::once(value.as_str()).chain(value.rsplit_once(' ').map(|(_, token)| token))
-        })
+        });
+        values.chain(self.secrets.iter().map(SecretString::expose))
     }
 
-    /// Gives a client those of its server.
-    pub(crate) fn put(&self, builder: ClientBuilder, server: &str) -> ClientBuilder {
-        let own = self.0.iter().filter(|header| header.server == server);
-        own.fold(builder, |builder, Header { name, value, .. }| builder.header(name, value))
+    /// The variables of the environment that this server must not inherit: credentials of others.
+    pub(crate) fn withheld_from(&self, server: &str) -> Vec<String> {
+        self.variables.withheld_from(server).map(str::to_owned).collect()
+    }
+
+    /// Those of a server, for whoever keeps its connection.
+    pub(crate) fn of(&self, server: &str) -> impl Iterator<Item = (String, Secret)> {
+        let own = self.headers.iter().filter(move |header| header.server == server);
+        own.map(|Header { name, value, .. }| (name.clone(), Secret::new(value)))
     }
 }
 

@@ -1,14 +1,22 @@
-//! The command line: commands, options and what `--help` says. Each command's own options are in its file.
+//! The command line: commands, options and what `--help` says. Each command's own options are in its file, the groups
+//! that they stand in and the examples in `cli/help.rs`.
+
+mod help;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::{ArgAction, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use switchboard_agent::visible;
 
 use crate::failure::Failure;
 use crate::screen::Screen;
-use crate::{demo, inspect, run, tools};
+use crate::settings::GlobalArgs;
+use crate::{
+    chat, completions, config_cmd, demo, doctor, inspect, pins_cmd, policy_cmd, run, secrets_cmd, serve,
+    servers_cmd, sessions_cmd, tools,
+};
 
 /// What every help ends with.
 pub(crate) const EXIT_CODES: &str = "\
@@ -48,6 +56,9 @@ pub(crate) struct Cli {
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -55,16 +66,40 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(run::RunArgs),
+    Chat(chat::ChatArgs),
+    Serve(serve::ServeArgs),
+    Servers(servers_cmd::ServersArgs),
     Tools(tools::ToolsArgs),
+    Sessions(sessions_cmd::SessionsArgs),
+    Policy(policy_cmd::PolicyArgs),
+    Pins(pins_cmd::PinsArgs),
+    Secrets(secrets_cmd::SecretsArgs),
+    Config(config_cmd::ConfigArgs),
+    Doctor(doctor::DoctorArgs),
     Inspect(inspect::InspectArgs),
     Demo(demo::DemoArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+/// The whole command line.
+pub(crate) fn command() -> clap::Command {
+    help::arranged(Cli::command())
 }
 
 /// Reads the command line, or says what is wrong with it and returns the code to exit with.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>, screen: &Screen) -> Result<Cli, ExitCode> {
     let args: Vec<OsString> = args.into_iter().collect();
+    let resume = resumed_with_a_blank(&args);
     let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
-    Cli::try_parse_from(args).map_err(|error| {
+    let read = command()
+        .try_get_matches_from(args)
+        .and_then(|read| Cli::from_arg_matches(&read).map_err(|error| error.format(&mut command())));
+    read.map_err(|error| {
+        let mut error = error;
+        if let (ErrorKind::UnknownArgument, Some(id)) = (error.kind(), resume) {
+            let tip = format!("write it without a blank: --resume={id}").into();
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+        }
         let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
         if asked || !json {
             // There is nowhere left to report that the terminal is gone.
@@ -87,6 +122,14 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>, screen: &Screen) -
     })
 }
 
+/// What stands behind a `--resume` as if it were its value. It may have none, so the value is read as something else.
+fn resumed_with_a_blank(args: &[OsString]) -> Option<String> {
+    let mut args = args.iter().take_while(|arg| *arg != "--").skip_while(|arg| *arg != "--resume").skip(1);
+    args.next()
+        .filter(|id| !id.as_encoded_bytes().starts_with(b"-"))
+        .map(|id| visible::argument(&id.to_string_lossy()))
+}
+
 /// Reads a limit: a whole number that is not 0.
 pub(crate) fn at_least_one(text: &str) -> Result<u32, String> {
     match text.parse() {
@@ -97,12 +140,28 @@ pub(crate) fn at_least_one(text: &str) -> Result<u32, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
-    use super::Cli;
+    use switchboard_agent::journal::Masker;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        super::command().debug_assert();
+    }
+
+    fn words(command: &clap::Command, found: &mut Vec<String>) {
+        found.push(command.get_name().to_owned());
+        found.extend(command.get_opts().filter_map(|option| option.get_long()).map(str::to_owned));
+        command.get_subcommands().for_each(|command| words(command, found));
+    }
+
+    /// A secret that is one of them would leave holes in hints and in what programs read.
+    #[test]
+    fn no_secret_masks_what_we_write_ourselves() {
+        let mut found: Vec<String> =
+            super::EXIT_CODES.split(['(', ')']).skip(1).step_by(2).map(str::to_owned).collect();
+        words(&super::command(), &mut found);
+        let is_word = |word: &String| word.len() >= 6 && !word.contains(char::is_whitespace);
+        let masked: Vec<_> =
+            found.into_iter().filter(is_word).filter(|word| Masker::spares(word).is_none()).collect();
+        assert!(masked.is_empty(), "add to crates/agent/src/journal/mask/words.txt: {masked:?}");
     }
 }

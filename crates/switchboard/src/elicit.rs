@@ -8,12 +8,14 @@ mod field;
 
 use std::net::IpAddr;
 
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use switchboard_agent::journal::{Authorization, Journal};
-use switchboard_agent::{ServerName, visible};
-use switchboard_client::{ClientBuilder, ElicitReply};
+use switchboard_agent::questions::Questions;
+use switchboard_agent::{CallId, ServerName, visible};
+use switchboard_client::{CreateMessage, CreateMessageResult, ElicitReply, Refused};
 use switchboard_protocol::model::elicitation::{
-    ElicitAction, ElicitForm, ElicitSchema, ElicitUrl, Fields, PrimitiveSchema,
+    Elicit, ElicitAction, ElicitForm, ElicitResult, ElicitSchema, ElicitUrl, Fields, PrimitiveSchema,
 };
 use url::Url;
 
@@ -26,43 +28,76 @@ use crate::stdin;
 const DECLINE: &str = ":decline";
 const CANCEL: &str = ":cancel";
 
-/// Takes the questions of one server to the person.
-#[derive(Clone, Debug)]
-pub(crate) struct Desk {
-    server: ServerName,
+/// Takes the questions of all servers to the person, outside of a session.
+pub(crate) struct Person {
     journal: Journal,
     screen: Screen,
 }
 
+impl Person {
+    /// Records in `journal` that something was asked.
+    pub(crate) fn new(journal: &Journal, screen: &Screen) -> Self {
+        Self { journal: journal.clone(), screen: screen.clone() }
+    }
+}
+
+impl Questions for Person {
+    fn elicit<'a>(
+        &'a self,
+        server: &'a ServerName,
+        _: Option<CallId>,
+        asked: Elicit,
+    ) -> BoxFuture<'a, ElicitResult> {
+        let said = |action| ElicitResult { action, content: None };
+        Box::pin(async move {
+            let desk = Desk::new(server, &self.journal, &self.screen);
+            match asked {
+                Elicit::Form(form) => {
+                    let reply = desk.form(&form).await;
+                    reply.result(&form).unwrap_or_else(|_| said(ElicitAction::Cancel))
+                }
+                Elicit::Url(asked) => said(action(&desk.url(&asked).await)),
+            }
+        })
+    }
+
+    fn sample<'a>(
+        &'a self,
+        _: &'a ServerName,
+        _: Option<CallId>,
+        _: CreateMessage,
+    ) -> BoxFuture<'a, Result<CreateMessageResult, Refused>> {
+        Box::pin(async { Err(Refused("no language model belongs to this call".to_owned())) })
+    }
+}
+
+/// Takes the questions of one server to the person.
+#[derive(Clone, Debug)]
+pub(crate) struct Desk {
+    server: ServerName,
+    /// Where it is recorded that something was asked, unless that is done elsewhere.
+    journal: Option<Journal>,
+    screen: Screen,
+}
+
 impl Desk {
-    pub(crate) fn new(server: &ServerName, journal: &Journal, screen: &Screen) -> Self {
-        Self { server: server.clone(), journal: journal.clone(), screen: screen.clone() }
+    fn new(server: &ServerName, journal: &Journal, screen: &Screen) -> Self {
+        Self { server: server.clone(), journal: Some(journal.clone()), screen: screen.clone() }
     }
 
-    /// Lets the client of this server ask.
-    pub(crate) fn open(self, builder: ClientBuilder) -> ClientBuilder {
-        let for_urls = self.clone();
-        builder
-            .on_elicit(move |form| {
-                let desk = self.clone();
-                async move { desk.form(&form).await }
-            })
-            .on_elicit_url(move |asked| {
-                let desk = for_urls.clone();
-                async move { desk.url(&asked).await }
-            })
+    /// For what a session has recorded already.
+    pub(crate) fn unrecorded(server: &ServerName, screen: &Screen) -> Self {
+        Self { server: server.clone(), journal: None, screen: screen.clone() }
     }
 
-    async fn form(&self, form: &ElicitForm) -> ElicitReply {
+    pub(crate) async fn form(&self, form: &ElicitForm) -> ElicitReply {
         let names = form.requested_schema.properties.0.iter().map(|(name, _)| name.clone());
         self.asked(&form.message, names.collect(), None);
         let _one_at_a_time = ask::turn().await;
         let _still = self.screen.still();
         self.heading("asks", &form.message);
-        self.screen.line(&format!(
-            "  Your answer goes to this server: give it no password. Enter takes a default; {DECLINE} refuses, \
-             {CANCEL} leaves."
-        ));
+        self.screen.line("  Your answer goes to this server: give it no password.");
+        self.screen.line(&format!("  Enter takes a default; {DECLINE} refuses, {CANCEL} leaves."));
         let reply = self.fill_in(form).await;
         self.replied(&reply);
         reply
@@ -145,7 +180,7 @@ impl Desk {
                 Err(ended) => return Some(ended),
             };
             match line.trim().to_lowercase().as_str() {
-                "s" | "send" => return Some(ElicitReply::Accept(content.clone())),
+                "s" | "send" | "y" | "yes" => return Some(ElicitReply::Accept(content.clone())),
                 "e" | "edit" => return None,
                 "d" | "decline" => return Some(ElicitReply::Decline),
                 "c" | "cancel" => return Some(ElicitReply::Cancel),
@@ -154,7 +189,7 @@ impl Desk {
         }
     }
 
-    async fn url(&self, asked: &ElicitUrl) -> ElicitReply {
+    pub(crate) async fn url(&self, asked: &ElicitUrl) -> ElicitReply {
         let url = Url::parse(&asked.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned();
         self.asked(&asked.message, Vec::new(), Some(host.clone()));
@@ -203,23 +238,34 @@ impl Desk {
     /// Who asks, and what they say, behind a bar so that it cannot pass for this program's own words.
     fn heading(&self, does: &str, message: &str) {
         self.screen.line(&format!("\n{} {does}:", self.screen.strong(self.server.as_str())));
-        for line in message.lines() {
-            self.screen.line(&format!("  │ {}", visible::line(line)));
-        }
+        said(message).for_each(|line| self.screen.line(&line));
     }
 
     fn asked(&self, message: &str, fields: Vec<String>, host: Option<String>) {
         let (server, message) = (self.server.clone(), message.to_owned());
-        self.journal.record(Authorization::Elicited { server, message, fields, host });
+        if let Some(journal) = &self.journal {
+            journal.record(Authorization::Elicited { server, message, fields, host });
+        }
     }
 
     fn replied(&self, reply: &ElicitReply) {
-        let action = match reply {
-            ElicitReply::Accept(_) => ElicitAction::Accept,
-            ElicitReply::Decline => ElicitAction::Decline,
-            ElicitReply::Cancel => ElicitAction::Cancel,
-        };
-        self.journal.record(Authorization::Replied { server: self.server.clone(), action });
+        let action = action(reply);
+        if let Some(journal) = &self.journal {
+            journal.record(Authorization::Replied { server: self.server.clone(), action });
+        }
+    }
+}
+
+/// A message behind its bar. One that was made visible already stays as it is.
+fn said(message: &str) -> impl Iterator<Item = String> {
+    message.lines().map(|line| format!("  │ {}", visible::text(line)))
+}
+
+fn action(reply: &ElicitReply) -> ElicitAction {
+    match reply {
+        ElicitReply::Accept(_) => ElicitAction::Accept,
+        ElicitReply::Decline => ElicitAction::Decline,
+        ElicitReply::Cancel => ElicitAction::Cancel,
     }
 }
 

@@ -34,22 +34,27 @@ impl EraArgs {
         Self { era: inner.era.or(self.era) }
     }
 
-    /// What to say about a program that opened a session late, as it was asked for a modern revision first; nothing
-    /// if that was chosen, or went fast.
-    pub(crate) fn detour(self, server: &ServerName, took: Duration) -> Option<String> {
-        (self.era() == Era::Auto && took > UNNOTICED).then(|| {
-            format!(
-                "{server} was asked for a modern revision first, and had opened a session after {:.1} s; `--era legacy` \
-                 asks for one at once",
-                took.as_secs_f64()
-            )
-        })
-    }
-
     /// What was chosen.
     pub(crate) fn era(self) -> Era {
         self.era.unwrap_or_default()
     }
+
+    /// What was chosen, else what the configuration says.
+    pub(crate) fn era_or(self, configured: Option<Era>) -> Era {
+        self.era.or(configured).unwrap_or_default()
+    }
+}
+
+/// What to say about a program that opened a session late, as it was asked for a modern revision first; nothing if that
+/// went fast.
+pub(crate) fn detour(server: &ServerName, took: Duration) -> Option<String> {
+    (took > UNNOTICED).then(|| {
+        format!(
+            "{server} was asked for a modern revision first, and had opened a session after {:.1} s; `--era legacy` asks \
+             for one at once",
+            took.as_secs_f64()
+        )
+    })
 }
 
 fn eras() -> impl TypedValueParser<Value = Era> {
@@ -96,6 +101,9 @@ fn revisions() -> impl Iterator<Item = Revision> {
 
 /// The hints of the client library, in the words of this program.
 pub(crate) fn in_options(hint: &str) -> String {
+    if hint.contains("(Era::Auto, with the feature legacy)") {
+        return NO_SESSION.to_owned();
+    }
     hint.replace("(Era::Auto)", "(--era auto)")
         .replace(", allow it more time (`connect_time` and `start_time` of Limits)", ", run this again")
 }

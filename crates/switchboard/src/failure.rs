@@ -6,6 +6,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use switchboard_agent::policy::RuleToAdd;
 use switchboard_agent::{AgentError, ErrorKind, visible};
 
 use crate::screen::Screen;
@@ -59,6 +60,8 @@ pub(crate) struct Failure {
     message: String,
     server: Option<String>,
     hint: String,
+    /// The rule that would allow the call that it is about.
+    rule: Option<Box<RuleToAdd>>,
 }
 
 /// The last line on stderr with `--json`.
@@ -70,12 +73,15 @@ struct ErrorObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<&'a str>,
     hint: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'a RuleToAdd>,
 }
 
 impl Failure {
     /// A failure with its cause and the next action, without a full stop.
     pub(crate) fn new(exit: Exit, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: exit as u8, kind: exit.kind(), message: message.into(), server: None, hint: hint.into() }
+        let (message, hint) = (message.into(), hint.into());
+        Self { code: exit as u8, kind: exit.kind(), message, server: None, hint, rule: None }
     }
 
     /// The command line cannot work.
@@ -136,6 +142,11 @@ impl Failure {
         &self.message
     }
 
+    /// What to do about it, or what is known of its cause.
+    pub(crate) fn hint(&self) -> &str {
+        &self.hint
+    }
+
     /// The exit code.
     pub(crate) fn code(&self) -> ExitCode {
         ExitCode::from(self.code)
@@ -144,8 +155,9 @@ impl Failure {
     /// Says it on stderr: for people, or as one JSON object that is the last line.
     pub(crate) fn report(&self, screen: &Screen, json: bool) {
         if json {
-            let Self { code, kind, message, server, hint } = self;
-            let object = ErrorObject { code: *code, kind, message, server: server.as_deref(), hint };
+            let Self { code, kind, message, server, hint, rule } = self;
+            let (server, rule) = (server.as_deref(), rule.as_deref());
+            let object = ErrorObject { code: *code, kind, message, server, hint, rule };
             if let Ok(text) = serde_json::to_string(&object) {
                 screen.line(&visible::json_line(&text));
             }
@@ -154,6 +166,9 @@ impl Failure {
             if !self.hint.is_empty() {
                 screen.hint(&self.hint);
             }
+            if let Some(text) = self.rule.as_ref().and_then(|rule| serde_json::to_string(rule).ok()) {
+                screen.line(&format!("rule: {}", visible::json_line(&text)));
+            }
         }
     }
 }
@@ -161,6 +176,12 @@ impl Failure {
 /// The agent's own errors know their exit codes.
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&AgentError> for Failure {
+    fn from(error: &AgentError) -> Self {
         let hint = match error.kind() {
             ErrorKind::LoginNeeded => LOGIN,
             kind => error.next_action().unwrap_or_else(|| usual_hint(kind)),
@@ -171,6 +192,7 @@ impl From<AgentError> for Failure {
             message: error.message().to_owned(),
             server: error.server().map(ToString::to_string),
             hint: hint.to_owned(),
+            rule: error.rule_to_add().cloned().map(Box::new),
         }
     }
 }

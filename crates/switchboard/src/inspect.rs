@@ -1,21 +1,25 @@
 //! `switchboard inspect`: one raw request to a server, and its raw result.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::value::RawValue;
-use switchboard_agent::{Identity, visible};
-use switchboard_client::{Direction, WireMessage};
+use switchboard_agent::supervisor::{self, Offers, ServerConfig, SupervisorOptions, WireTap};
+use switchboard_agent::{Identity, ServerName, visible};
+use switchboard_client::{Direction, Error};
 
 use crate::auth::AuthArgs;
 use crate::cli::at_least_one;
-use crate::connect;
-use crate::era::EraArgs;
-use crate::failure::Failure;
+use crate::era::{self, EraArgs};
+use crate::failure::{Exit, Failure, LOGIN};
+use crate::hosting::{self, HostingOptions, Keeps};
 use crate::interrupt::unless_interrupted;
 use crate::output;
 use crate::screen::Screen;
-use crate::servers::Target;
+use crate::servers::{ServerArgs, ServerSpec, Target};
+use crate::servers_cmd::fleet;
+use crate::settings::Settings;
 use crate::time_limit;
 
 /// Send one request to a server and show its result as it came
@@ -24,7 +28,7 @@ use crate::time_limit;
 /// reports an error is a result like any other.
 #[derive(Args, Debug)]
 pub(crate) struct InspectArgs {
-    /// A URL, or a command in quotation marks
+    /// A server of the configuration by its name, a URL, or a command in quotation marks
     #[arg(value_name = "SERVER")]
     server: String,
 
@@ -52,29 +56,68 @@ pub(crate) struct InspectArgs {
 }
 
 /// Runs the command.
-pub(crate) async fn command(args: InspectArgs, json: bool, screen: &Screen) -> Result<(), Failure> {
-    let target = Target::parse(&args.server)?;
+pub(crate) async fn command(
+    args: InspectArgs,
+    json: bool,
+    (settings, screen): (&Settings, &Screen),
+) -> Result<(), Failure> {
+    let target = target(&args.server, settings, screen).await?;
     let params = args.params.as_deref().map(params).transpose()?;
-    let mut builder = connect::builder(args.era);
-    if args.wire {
-        builder = builder.on_wire(wire(screen.clone()));
-    }
-    if let Some(seconds) = args.timeout {
-        builder = builder.timeout(Duration::from_secs(seconds.into()));
-    }
     let name = target.name();
-    let headers = args
-        .auth
-        .headers(&target.is_http().then_some(name.as_str()).into_iter().collect::<Vec<_>>(), screen)?;
-    let connecting = connect::connect((&name, &target), builder, &headers, None);
-    let client = unless_interrupted(connecting).await?;
-    screen.note(&format!("{name}: {}", Identity::of(&client)));
-    let request = client.request_raw(args.method, params.as_deref());
-    let result =
-        unless_interrupted(async { request.await.map_err(|error| shown(&error, args.wire, screen)) }).await;
-    client.close().await;
+    let over_http: Vec<&str> = target.is_http().then_some(name.as_str()).into_iter().collect();
+    let headers = args.auth.headers(&over_http, (settings, screen))?;
+    // The host's own name is no server's.
+    let named = ServerName::new(name.as_str()).or_else(|_| ServerName::new(format!("{name}-2")));
+    let named = named.map_err(|error| Failure::usage(error.to_string(), "check how it is written"))?;
+    let mut config = hosting::config(&ServerSpec { name: named, target }, args.era, &headers);
+    config.idle_timeout =
+        args.timeout.map(|seconds| Duration::from_secs(seconds.into())).or(config.idle_timeout);
+    let servers = ServerArgs::default();
+    let options = HostingOptions {
+        keeps: Keeps::Servers,
+        offers: Offers::none(),
+        ..HostingOptions::new(settings, &servers)
+    };
+    let (mut options, last_words) = hosting::supervisor_options(&options, fleet::store(settings), screen);
+    options.wire = args.wire.then(|| wire(screen.clone()));
+    let result = unless_interrupted(asked(&args, params.as_deref(), (&config, &options), screen)).await;
+    drop(options);
+    last_words.arrive().await;
     let result = result?;
-    if json { output::json(&result) } else { output::text(&visible::json(&result)) }
+    if json { output::whole_json(&result) } else { output::whole_text(&visible::json(&result)) }
+}
+
+async fn asked(
+    args: &InspectArgs,
+    params: Option<&RawValue>,
+    (config, options): (&ServerConfig, &SupervisorOptions),
+    screen: &Screen,
+) -> Result<Box<RawValue>, Failure> {
+    let client = supervisor::connect(config, options).await;
+    let client = client.map_err(|error| unreachable(&error, config))?;
+    screen.note(&format!("{}: {}", config.name, Identity::of(&client)));
+    let answered = client.request_raw(args.method.as_str(), params).await;
+    let answered = answered.map_err(|error| shown(&error, args.wire, screen));
+    client.close().await;
+    answered
+}
+
+/// A server of the configuration by its name, or what the text says.
+async fn target(text: &str, settings: &Settings, screen: &Screen) -> Result<Target, Failure> {
+    let names_one = |config: &switchboard_config::Config| {
+        let servers = config.servers.iter().map(|server| server.name.as_str());
+        let others = config.problems.iter().filter_map(|problem| problem.server.as_deref());
+        let untrusted = config.untrusted.iter().filter_map(|one| one.server.as_deref());
+        servers.chain(others).chain(untrusted).any(|name| name == text)
+    };
+    if !names_one(settings.config()) {
+        return Target::parse(text);
+    }
+    let chosen = settings.servers(&[text.to_owned()], (screen, None)).await?;
+    match chosen.servers.into_iter().next() {
+        Some(server) => Ok(Target::Configured(Box::new(server))),
+        None => Target::parse(text),
+    }
 }
 
 fn params(text: &str) -> Result<Box<RawValue>, Failure> {
@@ -91,19 +134,59 @@ fn not_an_object(why: &str) -> Failure {
 }
 
 /// The data of an error may be large, so it is no part of the message; here somebody wants to see it.
-fn shown(error: &switchboard_client::Error, wire: bool, screen: &Screen) -> Failure {
+fn shown(error: &Error, wire: bool, screen: &Screen) -> Failure {
     if let Some(data) = error.data() {
         screen.labelled("data", &visible::json(data));
     }
     let otherwise =
         if wire { "the lines above are all that was said" } else { "see what was said with --wire" };
-    connect::failure(error, otherwise).map_hint(|hint| time_limit::in_options(&hint))
+    failure(exit(error), error, otherwise).map_hint(|hint| time_limit::in_options(&hint))
+}
+
+/// Any failure but a login or a mistake of the person means that the server cannot be reached.
+fn unreachable(error: &Error, config: &ServerConfig) -> Failure {
+    let exit = match exit(error) {
+        exit @ (Exit::Login | Exit::Usage | Exit::Interrupted) => exit,
+        _ => Exit::Unreachable,
+    };
+    let otherwise = if config.target.is_command() {
+        "check that the program is installed and that its name or path is right"
+    } else {
+        "check that it is a server of the Model Context Protocol"
+    };
+    failure(exit, error, otherwise)
+}
+
+/// What a failed request means. `otherwise` is what to do where the library does not say.
+fn failure(exit: Exit, error: &Error, otherwise: &str) -> Failure {
+    let hint = match exit {
+        Exit::Login => LOGIN.to_owned(),
+        _ if error.is_legacy() => era::NO_SESSION.to_owned(),
+        _ => error.next_action().map_or_else(|| otherwise.to_owned(), era::in_options),
+    };
+    Failure::new(exit, error.cause(), hint)
+}
+
+fn exit(error: &Error) -> Exit {
+    if error.is_unauthorized() {
+        Exit::Login
+    } else if error.is_cancelled() {
+        Exit::Interrupted
+    } else if error.is_unreachable() || error.is_incompatible() || error.http_status().is_some() {
+        Exit::Unreachable
+    } else if error.is_timeout() || error.is_limit() {
+        Exit::Limit
+    } else if error.code().is_some() || error.is_server_fault() {
+        Exit::Tool
+    } else {
+        Exit::Usage
+    }
 }
 
 /// Shows each message as it goes over the wire.
-fn wire(screen: Screen) -> impl Fn(WireMessage<'_>) + Send + Sync + 'static {
+fn wire(screen: Screen) -> WireTap {
     let since = Instant::now();
-    move |message| {
+    Arc::new(move |_, message| {
         let arrow = match message.direction {
             Direction::Sent => "→",
             Direction::Received => "←",
@@ -113,5 +196,5 @@ fn wire(screen: Screen) -> impl Fn(WireMessage<'_>) + Send + Sync + 'static {
             .map(|character| if visible::is_invisible(character) { '\u{fffd}' } else { character })
             .collect();
         screen.labelled(&format!("{:>6} ms {arrow}", since.elapsed().as_millis()), &text);
-    }
+    })
 }

@@ -2,6 +2,9 @@
 
 use std::future::Future;
 
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind};
+
 use crate::failure::{Exit, Failure};
 
 /// Runs a command until it is done or the person stops it. Dropping the command is what cancels its calls.
@@ -27,16 +30,6 @@ pub(crate) async fn unless_interrupted<T>(
 /// When the process may not listen to signals.
 #[cfg(unix)]
 pub(crate) fn signal() -> Result<impl Future<Output = ()>, Failure> {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let listen = |kind| {
-        signal(kind).map_err(|error| {
-            Failure::usage(
-                format!("ctrl-c cannot be listened to: {error}"),
-                "check the limits of this process",
-            )
-        })
-    };
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     Ok(async move {
@@ -44,6 +37,13 @@ pub(crate) fn signal() -> Result<impl Future<Output = ()>, Failure> {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
+    })
+}
+
+#[cfg(unix)]
+fn listen(kind: SignalKind) -> Result<Signal, Failure> {
+    tokio::signal::unix::signal(kind).map_err(|error| {
+        Failure::usage(format!("signals cannot be listened to: {error}"), "check the limits of this process")
     })
 }
 
@@ -58,6 +58,67 @@ pub(crate) fn signal() -> Result<impl Future<Output = ()>, Failure> {
             std::future::pending::<()>().await;
         }
     })
+}
+
+/// Every ctrl-c, for whoever goes on after it: from the beginning on none ends the process, and one that comes while
+/// nobody waits is not lost.
+pub(crate) struct Interrupts(#[cfg(unix)] Signal);
+
+impl Interrupts {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// When the process may not listen to signals.
+    #[cfg(unix)]
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        listen(SignalKind::interrupt()).map(Self)
+    }
+
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// Never.
+    #[cfg(not(unix))]
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        Ok(Self())
+    }
+
+    /// Waits for the next one.
+    #[cfg(unix)]
+    pub(crate) async fn next(&mut self) {
+        if self.0.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits for the next one.
+    #[cfg(not(unix))]
+    pub(crate) async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Waits for SIGTERM alone, for whoever does something else at ctrl-c.
+///
+/// # Errors
+/// When the process may not listen to signals.
+#[cfg(unix)]
+pub(crate) fn terminated() -> Result<impl Future<Output = ()>, Failure> {
+    let mut terminate = listen(SignalKind::terminate())?;
+    Ok(async move {
+        terminate.recv().await;
+    })
+}
+
+/// There is no such signal here.
+///
+/// # Errors
+/// Never.
+#[cfg(not(unix))]
+pub(crate) fn terminated() -> Result<impl Future<Output = ()>, Failure> {
+    Ok(std::future::pending::<()>())
 }
 
 /// A person who presses ctrl-c twice does not want to wait for servers to say goodbye.

@@ -29,6 +29,30 @@ enum Work {
     Call(CallId),
 }
 
+impl Running {
+    fn new(screen: &Screen, name: String) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        bar.set_style(style("{spinner} {msg} {elapsed}"));
+        bar.set_message(name.clone());
+        let (screen, shown) = (screen.clone(), bar.clone());
+        let reveal = tokio::spawn(async move {
+            tokio::time::sleep(PATIENCE).await;
+            screen.bar(shown).enable_steady_tick(TICK);
+        });
+        Self { bar, name, reveal }
+    }
+
+    /// Says what is waited for now.
+    pub(crate) fn say(&self, what: &str) {
+        self.bar.set_message(fit(what));
+    }
+}
+
+/// Shows what is waited for until it is dropped. Must be called within a tokio runtime.
+pub(crate) fn waiting(screen: &Screen, what: &str) -> Running {
+    Running::new(screen, fit(what))
+}
+
 /// Shows a bar for each call and for each wait, for a server or for the model.
 #[derive(Debug)]
 pub(crate) struct Bars {
@@ -36,8 +60,9 @@ pub(crate) struct Bars {
     running: HashMap<Work, Running>,
 }
 
+/// Something that is waited for, and shown if it takes long.
 #[derive(Debug)]
-struct Running {
+pub(crate) struct Running {
     bar: ProgressBar,
     name: String,
     reveal: JoinHandle<()>,
@@ -57,15 +82,7 @@ impl Bars {
     }
 
     fn start(&mut self, work: Work, name: String) {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        bar.set_style(style("{spinner} {msg} {elapsed}"));
-        bar.set_message(name.clone());
-        let (screen, shown) = (self.screen.clone(), bar.clone());
-        let reveal = tokio::spawn(async move {
-            tokio::time::sleep(PATIENCE).await;
-            screen.bar(shown).enable_steady_tick(TICK);
-        });
-        self.running.insert(work, Running { bar, name, reveal });
+        self.running.insert(work, Running::new(&self.screen, name));
     }
 
     fn advance(&self, call: CallId, (done, total): (f64, Option<f64>), words: Option<&str>) {

@@ -5,13 +5,15 @@
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::builder::styling::{AnsiColor, Color, Style};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
+use switchboard_agent::journal::Masker;
 use switchboard_agent::visible;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::output;
 use crate::stdin;
 
 /// Stderr, shared by everything that writes to it. Cheap to clone.
@@ -24,18 +26,33 @@ pub(crate) struct Screen {
 #[derive(Debug)]
 struct Look {
     terminal: bool,
+    /// Whether what was written can be written over.
+    moves: bool,
     colours: bool,
     /// Whether the cursor stands behind a question.
     asking: AtomicBool,
-    /// What must not be shown, the longest first.
-    secrets: Mutex<Vec<String>>,
+    /// The text that is being written piece by piece.
+    writing: Mutex<Writing>,
+    /// What must not be shown.
+    masker: Mutex<Masker>,
 }
 
-/// What stands in the place of a secret.
-const MASK: &str = "***";
+/// How it stands with a text that is being written piece by piece.
+#[derive(Clone, Copy, Debug, Default)]
+struct Writing {
+    /// Whether its last line is not ended.
+    mid_line: bool,
+    /// Whether something else was written since it began.
+    disturbed: bool,
+}
 
-/// A secret shorter than this, in bytes, is not searched for: it would tear holes into everything else.
-const SHORTEST_SECRET: usize = 6;
+impl Writing {
+    /// Something else is written now. What must come first.
+    fn disturb(&mut self) -> &'static str {
+        self.disturbed = true;
+        if std::mem::take(&mut self.mid_line) { "\n" } else { "" }
+    }
+}
 
 const RED: Style = colour(AnsiColor::Red).bold();
 const YELLOW: Style = colour(AnsiColor::Yellow).bold();
@@ -52,16 +69,37 @@ impl Screen {
         let terminal = io::stderr().is_terminal();
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let colours = terminal && !dumb && !set("NO_COLOR");
-        Self {
-            bars: MultiProgress::new(),
-            look: Arc::new(Look {
-                terminal,
-                colours,
-                asking: AtomicBool::new(false),
-                secrets: Mutex::default(),
-            }),
-        }
+        let moves = terminal && !dumb;
+        let look = Look {
+            terminal,
+            moves,
+            colours: moves && !set("NO_COLOR"),
+            asking: AtomicBool::new(false),
+            writing: Mutex::default(),
+            masker: Mutex::default(),
+        };
+        Self { bars: MultiProgress::with_draw_target(target(moves)), look: Arc::new(look) }
+    }
+
+    /// Whether what was written can be written over: not on a dumb terminal.
+    pub(crate) fn moves(&self) -> bool {
+        self.look.moves
+    }
+
+    /// Rows and columns.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let (rows, columns) = console::Term::stderr().size();
+        (usize::from(rows).max(1), usize::from(columns).max(1))
+    }
+
+    /// The columns that texts are broken for; 0 if nothing is known of them, or nobody reads them there.
+    pub(crate) fn columns(&self) -> usize {
+        let known = console::Term::stderr().size_checked().filter(|_| self.look.moves);
+        known.map_or(0, |(_, columns)| usize::from(columns))
+    }
+
+    fn writing(&self) -> MutexGuard<'_, Writing> {
+        self.look.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether stderr is a terminal, so that something that moves can be shown.
@@ -74,36 +112,34 @@ impl Screen {
         self.look.colours
     }
 
-    /// Shows this text nowhere from now on.
+    /// Shows this text nowhere from now on, stdout included.
     pub(crate) fn mask(&self, secret: &str) {
-        let mut secrets = self.look.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        if secret.len() >= SHORTEST_SECRET && !secrets.iter().any(|known| known == secret) {
-            secrets.push(secret.to_owned());
-            secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        }
+        output::mask(secret);
+        self.look.masker.lock().unwrap_or_else(PoisonError::into_inner).add(secret);
     }
 
     fn masked(&self, text: &str) -> String {
-        let secrets = self.look.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
+        self.look.masker.lock().unwrap_or_else(PoisonError::into_inner).known(text.to_owned())
     }
 
     /// A line as it is, without secrets.
     pub(crate) fn line(&self, text: &str) {
         let text = self.masked(text);
-        let start = if self.look.asking.swap(false, Ordering::Relaxed) { "\n" } else { "" };
+        let mut writing = self.writing();
+        let first = writing.disturb();
+        let start = if self.look.asking.swap(false, Ordering::Relaxed) { "\n" } else { first };
         // There is nowhere left to report that stderr is gone.
         let _ = self.bars.suspend(|| writeln!(io::stderr().lock(), "{start}{text}"));
     }
 
     /// Something that the person should know.
     pub(crate) fn note(&self, text: &str) {
-        self.line(&self.paint(DIM, &visible::text(text)));
+        self.line(&self.dim(text));
     }
 
     /// Something that the person should look at.
     pub(crate) fn warning(&self, text: &str) {
-        self.line(&format!("{} {}", self.paint(YELLOW, "warning:"), visible::text(text)));
+        self.line(&self.warned(text));
     }
 
     /// Why the program ends.
@@ -113,12 +149,27 @@ impl Screen {
 
     /// What to do about it.
     pub(crate) fn hint(&self, text: &str) {
-        self.line(&format!("{} {}", self.paint(CYAN, "hint:"), visible::text(text)));
+        self.line(&self.hinted(text));
     }
 
     /// A line with a label in front, such as a stage or a direction.
     pub(crate) fn labelled(&self, label: &str, text: &str) {
         self.line(&format!("{} {}", self.paint(CYAN, label), visible::text(text)));
+    }
+
+    /// How a note looks.
+    pub(crate) fn dim(&self, text: &str) -> String {
+        self.paint(DIM, &visible::text(text))
+    }
+
+    /// How a warning looks.
+    pub(crate) fn warned(&self, text: &str) -> String {
+        format!("{} {}", self.paint(YELLOW, "warning:"), visible::text(text))
+    }
+
+    /// How a hint looks.
+    pub(crate) fn hinted(&self, text: &str) -> String {
+        format!("{} {}", self.paint(CYAN, "hint:"), visible::text(text))
     }
 
     /// Bold, where that can be shown.
@@ -130,12 +181,53 @@ impl Screen {
     /// [`Screen::answered`] ends it. What was typed before it stands there is no answer to it.
     pub(crate) fn ask(&self, text: &str) {
         let text = self.masked(text);
-        self.look.asking.store(true, Ordering::Relaxed);
         stdin::forget_typed();
+        if stdin::leave_prompt(&text) {
+            return;
+        }
+        self.look.asking.store(true, Ordering::Relaxed);
         let _ = self.bars.suspend(|| {
             let mut stderr = io::stderr().lock();
             write!(stderr, "{text}").and_then(|()| stderr.flush())
         });
+    }
+
+    /// A piece of a text that is being written.
+    pub(crate) fn piece(&self, text: &str) {
+        let text = self.masked(text);
+        let mut writing = self.writing();
+        let _ = self.bars.suspend(|| {
+            let mut stderr = io::stderr().lock();
+            write!(stderr, "{text}").and_then(|()| stderr.flush())
+        });
+        writing.mid_line = !text.ends_with('\n');
+    }
+
+    /// Ends a text that was written with [`Screen::piece`], and writes it anew as `text` if all of it is still on the
+    /// screen, with nothing between.
+    pub(crate) fn replace_piece(&self, written: &str, text: &str) {
+        let text = self.masked(text);
+        let (rows, columns) = self.size();
+        let above = rows_above(written, columns);
+        let mut writing = self.writing();
+        let Writing { mid_line, disturbed } = std::mem::take(&mut *writing);
+        let _ = self.bars.suspend(|| {
+            let mut stderr = io::stderr().lock();
+            if self.look.moves && !disturbed && above + 2 < rows {
+                let up = if above > 0 { format!("\u{1b}[{above}A") } else { String::new() };
+                write!(stderr, "\r{up}\u{1b}[J{text}").and_then(|()| stderr.flush())
+            } else if written.is_empty() {
+                write!(stderr, "{text}").and_then(|()| stderr.flush())
+            } else {
+                let end = if mid_line { "\n" } else { "" };
+                writeln!(stderr, "{end}").and_then(|()| stderr.flush())
+            }
+        });
+    }
+
+    /// Begins a text that is to be written with [`Screen::piece`].
+    pub(crate) fn begin_pieces(&self) {
+        *self.writing() = Writing::default();
     }
 
     /// The person has ended the line of a question.
@@ -160,13 +252,36 @@ impl Screen {
     }
 }
 
+/// Where bars are drawn.
+fn target(moves: bool) -> ProgressDrawTarget {
+    if moves { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
+}
+
+/// Rows between the first of a text and the cursor behind it.
+pub(crate) fn rows_above(text: &str, columns: usize) -> usize {
+    let (mut row, mut column) = (0, 0);
+    for character in text.chars() {
+        if character == '\n' {
+            (row, column) = (row + 1, 0);
+            continue;
+        }
+        let width = console::measure_text_width(character.encode_utf8(&mut [0; 4]));
+        // The cursor waits behind the last cell of a full row, and a wide character does not stand astride.
+        if column + width > columns {
+            (row, column) = (row + 1, 0);
+        }
+        column += width;
+    }
+    row
+}
+
 /// While it lives, nothing moves on the screen.
 #[derive(Debug)]
 pub(crate) struct Still<'a>(&'a Screen);
 
 impl Drop for Still<'_> {
     fn drop(&mut self) {
-        self.0.bars.set_draw_target(ProgressDrawTarget::stderr());
+        self.0.bars.set_draw_target(target(self.0.look.moves));
     }
 }
 
@@ -186,10 +301,34 @@ pub(crate) struct LogLine<'a>(&'a Screen);
 impl Write for LogLine<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = self.0.masked(&String::from_utf8_lossy(bytes));
+        let mut writing = self.0.writing();
+        let text = format!("{}{text}", writing.disturb());
         self.0.bars.suspend(|| io::stderr().lock().write_all(text.as_bytes())).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().lock().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rows_above;
+
+    #[test]
+    fn rows_are_counted_as_a_terminal_breaks_them() {
+        for (text, columns, rows) in [
+            ("", 10, 0),
+            ("one", 3, 0),
+            ("four", 3, 1),
+            ("a\nb\n", 10, 2),
+            ("日本語", 6, 0),
+            ("a日本語", 6, 1),
+            ("日本語", 3, 2),
+            ("日", 1, 1),
+            ("e\u{301}e\u{301}", 2, 0),
+        ] {
+            assert_eq!(rows_above(text, columns), rows, "{text:?} in {columns}");
+        }
     }
 }

@@ -1,6 +1,7 @@
-//! Which servers a command talks to: `--server NAME=URL`, `--command "CMD ARGS"`, `-- CMD ARGS` and `--demo`.
+//! Which servers a command talks to: `--server NAME=URL`, `--command "CMD ARGS"`, `-- CMD ARGS`, `--demo`, and those of
+//! the configuration.
 //!
-//! Only what the person wrote is read here; connecting is `connect`.
+//! Only what the person wrote is read here; connecting is the supervisor's.
 
 mod launcher;
 
@@ -9,11 +10,17 @@ use std::path::Path;
 use clap::Args;
 use clap::builder::UnknownArgumentValueParser;
 use switchboard_agent::ServerName;
+use switchboard_agent::supervisor::ServerConfig;
+use switchboard_config::SecretString;
 use url::Url;
 
+pub(crate) use self::launcher::fetcher;
 use crate::auth::AuthArgs;
 use crate::era::EraArgs;
 use crate::failure::Failure;
+use crate::screen::Screen;
+use crate::settings::{Chosen, Settings};
+use crate::time_limit::TimeLimit;
 
 /// The most characters of a name that is made up from an address or a program.
 const MAX_MADE_UP: usize = 32;
@@ -32,9 +39,15 @@ pub(crate) struct ServerArgs {
     /// A server to start as a child process that speaks over stdio; repeatable. The text is split into words as a
     /// shell does ('…' and "…" keep spaces, \ takes the next character as it is), and nothing else is done to it: no
     /// variables, no ~, no pipes. Its name is that of the program, or of what a launcher such as npx or python starts.
-    /// It inherits the environment without OPENAI_API_KEY and OPENROUTER_API_KEY
+    /// It inherits the environment without keys of models and other credentials that the configuration reads for somebody
+    /// else; to pass one on, write: --command "env TOKEN=... CMD"
     #[arg(long = "command", value_name = "CMD ARGS")]
     commands: Vec<String>,
+
+    /// Servers of the configuration, by their names, with commas between them; repeatable. All that are enabled if no
+    /// server is named at all
+    #[arg(long = "servers", value_name = "NAMES", value_delimiter = ',')]
+    configured: Vec<String>,
 
     /// The demo servers: a simulated weather station, city weather and a calculator, started for this run on
     /// free loopback ports and spoken to over HTTP
@@ -54,10 +67,14 @@ pub(crate) struct ServerArgs {
     /// A server to start as a child process, after `--`; each word is passed on as it is
     #[arg(last = true, value_name = "CMD ARGS")]
     command: Vec<String>,
+
+    /// The one that has a say, of those that are named and those of the configuration.
+    #[arg(skip)]
+    only: Option<String>,
 }
 
 /// One server, as the person named it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct ServerSpec {
     /// Unique in the run.
     pub(crate) name: ServerName,
@@ -66,17 +83,71 @@ pub(crate) struct ServerSpec {
 }
 
 /// Where a server is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Target {
     /// An HTTP endpoint.
     Http(Url),
     /// A program and its arguments, spoken to over stdio.
     Command(Vec<String>),
+    /// A server of the configuration.
+    Configured(Box<ServerConfig>),
 }
 
 impl ServerArgs {
+    /// The servers of these names in the configuration, or all of it.
+    pub(crate) fn named(names: Vec<String>) -> Self {
+        Self { configured: names, ..Self::default() }
+    }
+
+    /// Whether all servers are those of the configuration.
+    pub(crate) fn are_configured(&self) -> bool {
+        self.servers.is_empty() && self.commands.is_empty() && self.command.is_empty() && !self.demo
+    }
+
+    /// These options, for the server of `SERVER/TOOL`. Without a server in it, any may be meant.
+    pub(crate) fn for_tool(mut self, tool: &str) -> Self {
+        self.only = tool.split_once('/').map(|(server, _)| server.to_owned());
+        self
+    }
+
+    /// All servers: those that are named here, and those of the configuration that are meant. Also returns what must
+    /// not be shown of the latter.
+    pub(crate) async fn all(
+        &self,
+        settings: &Settings,
+        (screen, limit): (&Screen, Option<TimeLimit>),
+    ) -> Result<(Vec<ServerSpec>, Vec<SecretString>), Failure> {
+        let mut specs = self.specs()?;
+        let is_meant = |name: &str| self.only.as_deref() == Some(name);
+        if specs.iter().any(|spec| is_meant(spec.name.as_str())) {
+            specs.retain(|spec| is_meant(spec.name.as_str()));
+            return Ok((specs, Vec::new()));
+        }
+        if self.configured.is_empty() && (self.demo || !specs.is_empty()) {
+            return Ok((specs, Vec::new()));
+        }
+        let mut all = settings.config().servers.iter().filter(|server| server.enabled);
+        let named = |name: &str| self.configured.is_empty() || self.configured.iter().any(|one| one == name);
+        let meant = all.find(|server| is_meant(&server.name) && named(&server.name));
+        let only = meant.map(|server| vec![server.name.clone()]);
+        if only.is_some() {
+            specs.clear();
+        }
+        let chosen = only.as_ref().unwrap_or(&self.configured);
+        let Chosen { servers, secrets } = settings.servers(chosen, (screen, limit)).await?;
+        for server in servers {
+            let name = server.name.clone();
+            if specs.iter().any(|other| other.name == name) {
+                let hint = "give one of them another name";
+                return Err(Failure::usage(format!("two servers are called {name}"), hint));
+            }
+            specs.push(ServerSpec { name, target: Target::Configured(Box::new(server)) });
+        }
+        Ok((specs, secrets))
+    }
+
     /// The servers by address and by command, names unique, in the order in which they were given.
-    pub(crate) fn specs(&self) -> Result<Vec<ServerSpec>, Failure> {
+    fn specs(&self) -> Result<Vec<ServerSpec>, Failure> {
         let mut specs = Vec::new();
         for text in &self.servers {
             let spec = named_url(text)?;
@@ -101,11 +172,13 @@ impl ServerArgs {
     pub(crate) fn and(mut self, inner: Self) -> Self {
         self.servers.extend(inner.servers);
         self.commands.extend(inner.commands);
+        self.configured.extend(inner.configured);
         self.demo |= inner.demo;
         self.city_api = inner.city_api.or(self.city_api);
         self.era = self.era.and(inner.era);
         self.auth.extend(inner.auth);
         self.command.extend(inner.command);
+        self.only = inner.only.or(self.only);
         self
     }
 }
@@ -138,12 +211,25 @@ impl Target {
                 let program = Path::new(program).file_stem().unwrap_or_default().to_string_lossy();
                 tame(launcher::launched(&program, args).unwrap_or(&program))
             }
+            Self::Configured(server) => server.name.as_str().to_owned(),
         }
     }
 
     /// Whether it is spoken to over HTTP.
     pub(crate) fn is_http(&self) -> bool {
-        matches!(self, Self::Http(_))
+        match self {
+            Self::Http(_) => true,
+            Self::Command(_) => false,
+            Self::Configured(server) => !server.target.is_command(),
+        }
+    }
+
+    /// What the configuration says about it, if it comes from there.
+    pub(crate) fn configured(&self) -> Option<&ServerConfig> {
+        match self {
+            Self::Configured(server) => Some(server),
+            _ => None,
+        }
     }
 }
 
@@ -163,7 +249,7 @@ fn server_name(name: &str) -> Result<ServerName, Failure> {
         .map_err(|error| Failure::usage(error.to_string(), "write --server NAME=URL with another name"))
 }
 
-fn url(text: &str) -> Result<Url, Failure> {
+pub(crate) fn url(text: &str) -> Result<Url, Failure> {
     let hint = "write it as http://HOST:PORT/PATH or https://HOST/PATH";
     let url = Url::parse(text)
         .map_err(|error| Failure::usage(format!("{text:?} is not the URL of a server: {error}"), hint))?;
@@ -200,7 +286,9 @@ fn tame(text: &str) -> String {
 }
 
 fn unique(name: &str, specs: &[ServerSpec]) -> String {
-    let taken = |name: &str| specs.iter().any(|spec| spec.name.as_str() == name);
+    // The host's own name is refused, and so never free.
+    let taken =
+        |name: &str| ServerName::new(name).is_err() || specs.iter().any(|spec| spec.name.as_str() == name);
     if !taken(name) {
         return name.to_owned();
     }

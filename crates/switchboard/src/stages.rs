@@ -1,6 +1,6 @@
 //! Views of the journal: approvals, the nine stages as they happen (`-v`), and a file (`--trace`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use switchboard_agent::journal::{
-    self, Authorization, Discovery, Entry, Event, Execution, JsonLines, Selection, Sink, WireDirection,
+    self, Authorization, Discovery, Entry, Event, Execution, Exposed, JsonLines, ResultEvent, Selection,
+    Sink, WireDirection,
 };
-use switchboard_agent::{Identity, ServerName, visible};
+use switchboard_agent::{FailureKind, Identity, ServerName, visible};
 use switchboard_protocol::model::elicitation::ElicitAction;
 
 use crate::failure::Failure;
+use crate::private_file;
 use crate::screen::Screen;
 
 /// Shows who allowed which call.
@@ -49,6 +51,12 @@ impl Sink for Approvals {
                     visible::line(by)
                 ));
             }
+            Event::Result {
+                outcome: ResultEvent::Failed { kind: FailureKind::Changed, message, .. },
+                ..
+            } => {
+                self.screen.note(&format!("not called after all: {}", visible::line(message)));
+            }
             Event::Authorization(Authorization::Denied { reason, .. }) => {
                 self.denied.push(visible::line(reason));
             }
@@ -82,6 +90,49 @@ impl Sink for Declined {
             Event::Authorization(Authorization::Replied { action, .. }) => {
                 self.0.store(*action != ElicitAction::Accept, Ordering::Relaxed);
             }
+            // In a session, of a form or an address. An approval is answered in other words.
+            Event::Authorization(Authorization::Answered { answer, .. })
+                if matches!(answer.as_str(), "accept" | "decline" | "cancel") =>
+            {
+                self.0.store(answer != "accept", Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Warns of servers of which not all tools can be used, one line for each.
+#[derive(Debug)]
+pub(crate) struct LeftOut {
+    screen: Screen,
+    counts: BTreeMap<ServerName, usize>,
+    /// What was said last.
+    said: BTreeMap<ServerName, usize>,
+}
+
+impl LeftOut {
+    pub(crate) fn new(screen: Screen) -> Self {
+        Self { screen, counts: BTreeMap::new(), said: BTreeMap::new() }
+    }
+}
+
+impl Sink for LeftOut {
+    fn write(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::Exposure(Exposed::LeftOut { server, fault: true, .. }) => {
+                *self.counts.entry(server.clone()).or_insert(0) += 1;
+            }
+            // All that is left out was written before.
+            Event::Selection(_) => {
+                for (server, count) in std::mem::take(&mut self.counts) {
+                    if self.said.insert(server.clone(), count) == Some(count) {
+                        continue;
+                    }
+                    let tools = if count == 1 { "1 tool is" } else { &format!("{count} tools are") };
+                    self.screen
+                        .warning(&format!("{tools} left out of {server}; switchboard tools list says why"));
+                }
+            }
             _ => {}
         }
     }
@@ -100,7 +151,7 @@ impl Stages {
 impl Sink for Stages {
     fn write(&mut self, entry: &Entry) {
         match &entry.event {
-            Event::Execution(Execution::Wire { server, direction: WireDirection::Sent, message })
+            Event::Execution(Execution::Wire { server, direction: WireDirection::Sent, message, .. })
                 if message.get("method").and_then(Value::as_str) == Some("tools/call") =>
             {
                 let id = message.get("id").map(Value::to_string).unwrap_or_default();
@@ -109,7 +160,7 @@ impl Sink for Stages {
                     entry.elapsed_ms, "execution"
                 ));
             }
-            Event::Execution(Execution::Wire { server, direction, message }) => {
+            Event::Execution(Execution::Wire { server, direction, message, .. }) => {
                 if let Some(said) = asked_by_the_server(*direction, message) {
                     self.0.note(&format!("{:>6} ms  {:<13}  {server} {said}", entry.elapsed_ms, "execution"));
                 }
@@ -140,7 +191,7 @@ fn asked_by_the_server(direction: WireDirection, message: &Value) -> Option<Stri
 
 /// The journal as JSON lines in a new file, or in place of an old one.
 pub(crate) fn trace(path: &Path) -> Result<JsonLines<BufWriter<File>>, Failure> {
-    let file = File::create(path).map_err(|error| {
+    let file = private_file::create(path).map_err(|error| {
         Failure::usage(
             format!("the trace {} cannot be written: {error}", path.display()),
             "name a file in a folder that exists and may be written to",

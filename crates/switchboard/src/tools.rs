@@ -1,5 +1,11 @@
 //! `switchboard tools`: what tools there are, what one looks like, and one call of it, through the same policy as any
 //! other.
+//!
+//! Where to look next: `tools/lint.rs`, `tools/cost.rs` and `tools/hidden.rs` for what models see of them.
+
+mod cost;
+mod hidden;
+mod lint;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +15,19 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use switchboard_agent::exposure::{ExposedTool, Exposure, FailedServer, LeftOut};
-use switchboard_agent::{Identity, Limits, Router, ServerName, render, visible};
+use switchboard_agent::{Identity, ServerName, render, visible};
+use switchboard_llm::SchemaDialect;
 use switchboard_protocol::model::tool::{CallToolResult, Tool};
 
 use crate::cli::at_least_one;
 use crate::consent::ConsentArgs;
 use crate::failure::{Exit, Failure};
+use crate::model::Answering;
 use crate::output;
 use crate::screen::Screen;
 use crate::servers::ServerArgs;
 use crate::session::{Options, Session};
+use crate::settings::Settings;
 use crate::stdin;
 use crate::time_limit::{self, TimeLimit};
 
@@ -30,6 +39,9 @@ const NAME_COLUMN: usize = 60;
 
 /// How like a name must be to one that exists to be offered for it, from 0 to 1.
 const ALIKE: f64 = 0.75;
+
+/// The shortest part of a name that is taken for it, in bytes.
+const SHORTEST_PART: usize = 4;
 
 /// Why a tool may be missing where the person cannot be asked.
 const MORE_ON_A_TERMINAL: &str = " (some servers show more tools on a terminal, where they can ask you)";
@@ -56,6 +68,33 @@ enum Action {
         /// The tool: NAME, or SERVER/NAME
         #[arg(value_name = "NAME")]
         name: String,
+
+        #[command(flatten)]
+        servers: ServerArgs,
+    },
+    /// Say what models do not see of the tools, and what their authors could do about it
+    Lint {
+        #[command(flatten)]
+        lint: lint::LintArgs,
+
+        #[command(flatten)]
+        servers: ServerArgs,
+    },
+    /// Say about how many tokens the tools cost in every request to a model
+    Cost {
+        #[command(flatten)]
+        cost: cost::CostArgs,
+
+        #[command(flatten)]
+        servers: ServerArgs,
+    },
+    /// Say why a model does not see a tool, or may not call it
+    WhyHidden {
+        #[command(flatten)]
+        hidden: hidden::HiddenArgs,
+
+        #[command(flatten)]
+        consent: ConsentArgs,
 
         #[command(flatten)]
         servers: ServerArgs,
@@ -159,17 +198,23 @@ impl<'a> From<&'a LeftOut> for LeftOutEntry<'a> {
 pub(crate) async fn command(
     args: ToolsArgs,
     (json, verbose): (bool, bool),
-    screen: &Screen,
+    (settings, screen): (&Settings, &Screen),
 ) -> Result<(), Failure> {
     let outer = args.servers;
-    let view = View { json, verbose, screen };
+    let view = View { json, verbose, settings, screen };
     match args.action {
         None => view.list(outer).await,
         Some(Action::List { servers }) => view.list(outer.and(servers)).await,
-        Some(Action::Show { name, servers }) => view.show(&name, outer.and(servers)).await,
+        Some(Action::Show { name, servers }) => view.show(&name, outer.and(servers).for_tool(&name)).await,
+        Some(Action::Lint { lint, servers }) => view.lint(&lint, outer.and(servers)).await,
+        Some(Action::Cost { cost, servers }) => view.cost(&cost, outer.and(servers)).await,
+        Some(Action::WhyHidden { hidden, consent, servers }) => {
+            view.why_hidden(&hidden, &consent, outer.and(servers)).await
+        }
         Some(Action::Call { name, arguments, consent, timeout, servers }) => {
             let time_limit = timeout.map(|seconds| TimeLimit::new(Duration::from_secs(seconds.into())));
-            view.call((&name, &arguments), (&consent, time_limit), outer.and(servers)).await
+            let servers = outer.and(servers).for_tool(&name);
+            view.call((&name, &arguments), (&consent, time_limit), servers).await
         }
     }
 }
@@ -178,6 +223,7 @@ pub(crate) async fn command(
 struct View<'a> {
     json: bool,
     verbose: bool,
+    settings: &'a Settings,
     screen: &'a Screen,
 }
 
@@ -196,8 +242,8 @@ impl View<'_> {
         for (server, identity) in exposure.servers().iter().filter(|_| !self.verbose) {
             self.screen.note(&format!("{server}: {identity}"));
         }
-        for left_out in exposure.left_out() {
-            let LeftOut { server, tool, reason } = left_out;
+        for left_out in exposure.left_out().iter().filter(|left_out| left_out.cause.is_fault()) {
+            let LeftOut { server, tool, reason, .. } = left_out;
             self.screen.warning(&format!("{server}/{} is left out: {reason}", visible::name(tool)));
         }
         output::text(&table(exposure.tools()))
@@ -216,13 +262,19 @@ impl View<'_> {
     /// The tools of all servers, without keeping the connections.
     async fn exposure(&self, servers: ServerArgs) -> Result<(Arc<Exposure>, Vec<FailedEntry>), Failure> {
         let session = self.open(&servers, None, None).await?;
-        let exposure = session.run(session.tools(self.screen)).await;
-        let listed = exposure.map(|exposure| {
-            let failed = session.failed(&exposure).map(FailedEntry::from).collect();
-            (exposure, failed)
-        });
+        let exposure = session.run(session.tools()).await;
+        let failed = session.failed().iter().map(FailedEntry::from).collect();
+        let listed = exposure.map(|exposure| (exposure, failed));
         session.close().await;
         listed
+    }
+
+    /// The dialect that was named, or that of the model that would answer.
+    async fn dialect(&self, named: Option<SchemaDialect>) -> SchemaDialect {
+        match named {
+            Some(dialect) => dialect,
+            None => Answering::dialect(self.settings).await,
+        }
     }
 
     async fn call(
@@ -231,12 +283,12 @@ impl View<'_> {
         (consent, time_limit): (&ConsentArgs, Option<TimeLimit>),
         servers: ServerArgs,
     ) -> Result<(), Failure> {
-        let arguments = stdin::text(arguments, "the arguments").await?;
+        let arguments = stdin::text(arguments, ("the arguments", time_limit)).await?;
         let session = self.open(&servers, Some(consent), time_limit).await?;
         let called = self.called(&session, name, &arguments).await;
         session.close().await;
         let result = called?;
-        if self.json { output::json(&result) } else { output::text(&render::result(&result)) }
+        if self.json { output::whole_json(&result) } else { output::whole_text(&render::result(&result)) }
     }
 
     async fn called(
@@ -245,7 +297,7 @@ impl View<'_> {
         name: &str,
         arguments: &str,
     ) -> Result<CallToolResult, Failure> {
-        let exposure = session.run(session.tools(self.screen)).await?;
+        let exposure = session.run(session.tools()).await?;
         let tool = find(&exposure, name)?;
         let arguments = object(arguments, tool)?;
         let called = session.run(session.agent().call(tool.server(), &tool.tool().name, arguments)).await;
@@ -266,9 +318,9 @@ impl View<'_> {
         consent: Option<&ConsentArgs>,
         time_limit: Option<TimeLimit>,
     ) -> Result<Session, Failure> {
-        let limits = Limits::default();
-        let options = Options { servers, consent, limits, trace: None, verbose: self.verbose, time_limit };
-        Session::open(Router::new(), &options, self.screen).await
+        let options =
+            Options { settings: self.settings, servers, consent, verbose: self.verbose, time_limit };
+        Session::open(&options, self.screen).await
     }
 }
 
@@ -276,7 +328,7 @@ fn object(text: &str, tool: &ExposedTool) -> Result<Box<RawValue>, Failure> {
     let refused = |why: String| {
         Failure::usage(
             format!("the arguments are no JSON object: {why}"),
-            format!("write them like {}", visible::argument(&example(tool.schema()))),
+            format!("write them like {}", visible::argument(&example(&tool.schema()))),
         )
     };
     let arguments: Box<RawValue> = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
@@ -316,11 +368,18 @@ fn nearest(exposure: &Exposure, name: &str) -> Option<String> {
     };
     let tools = exposure.tools().iter().map(|tool| (likeness(tool), tool));
     let (likeness, tool) = tools.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
-    (likeness >= ALIKE).then(|| argument(tool))
+    // A part of a name means the name, if there is but one.
+    let holds = |tool: &&ExposedTool| tool.tool().name.to_lowercase().contains(&wanted);
+    let mut holding = exposure.tools().iter().filter(holds);
+    match (holding.next().filter(|_| wanted.len() >= SHORTEST_PART), holding.next()) {
+        _ if likeness >= ALIKE => Some(argument(tool)),
+        (Some(only), None) => Some(argument(only)),
+        _ => None,
+    }
 }
 
 /// The one tool that this names, with or without its server.
-fn find<'a>(exposure: &'a Exposure, name: &str) -> Result<&'a ExposedTool, Failure> {
+pub(crate) fn find<'a>(exposure: &'a Exposure, name: &str) -> Result<&'a ExposedTool, Failure> {
     if let Some((server, tool)) = name.split_once('/')
         && let Ok(server) = ServerName::new(server)
         && let Some(found) = exposure.by_origin(&server, tool)

@@ -1,11 +1,12 @@
 //! Fields against what they show and what a typed line is for them.
 
 use serde_json::{Value, json};
+use switchboard_agent::visible;
 use switchboard_protocol::model::elicitation::PrimitiveSchema;
 use url::Url;
 
 use super::field::{Typed, describe, prompt, read};
-use super::{doubts, fits};
+use super::{doubts, fits, said};
 
 /// What comes of a line: the value as JSON, `left out`, or what is wrong.
 fn typed(field: &Value, line: &str) -> String {
@@ -80,6 +81,19 @@ fn a_field_shows_its_meaning_its_choices_and_its_default() {
         ]
     );
     assert_eq!(prompt(&field), "a number of the list [g]");
+}
+
+#[test]
+fn a_message_stands_behind_a_bar_and_is_made_visible_once() {
+    for (message, lines) in [
+        ("Your name?\nAll of it.", &["  │ Your name?", "  │ All of it."][..]),
+        ("a\u{1b}[2Jb\r\nC:\\files", &["  │ a\\u{1b}[2Jb", "  │ C:\\files"]),
+    ] {
+        // The host makes it visible for whoever shows it.
+        for message in [message.to_owned(), visible::text(message)] {
+            assert_eq!(said(&message).collect::<Vec<_>>(), lines);
+        }
+    }
 }
 
 #[test]

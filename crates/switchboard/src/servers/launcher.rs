@@ -65,6 +65,25 @@ const CODE: &[&str] = &["-c", "-e", "--eval"];
 /// Endings of scripts and of repositories.
 const ENDINGS: &[&str] = &[".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".git"];
 
+/// Launchers that fetch what they start, where it is not there yet.
+const FETCHERS: &[&str] = &["npx", "bunx", "uvx", "pipx", "docker", "podman"];
+/// Programs that do so with one of these words.
+const FETCHING: &[(&str, &[&str])] = &[
+    ("npm", &["exec", "x"]),
+    ("pnpm", &["dlx"]),
+    ("yarn", &["dlx"]),
+    ("uv", &["run", "tool"]),
+    ("bun", &["x"]),
+];
+
+/// The program, if it fetches what it starts.
+pub(crate) fn fetcher(program: &str, args: &[String]) -> Option<&'static str> {
+    let does = |words: &&[&str]| args.first().is_some_and(|first| words.contains(&first.as_str()));
+    let with_word =
+        FETCHING.iter().find(|(name, words)| *name == program && does(words)).map(|(name, _)| *name);
+    FETCHERS.iter().copied().find(|name| *name == program).or(with_word)
+}
+
 /// What `program` starts, without scope, path and version; nothing if it is no launcher, or starts nothing with a
 /// name.
 pub(super) fn launched<'a>(program: &str, args: &'a [String]) -> Option<&'a str> {

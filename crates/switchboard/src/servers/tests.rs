@@ -17,6 +17,7 @@ fn show(spec: ServerSpec) -> (String, String) {
     let at = match spec.target {
         Target::Http(url) => url.to_string(),
         Target::Command(words) => words.join("|"),
+        Target::Configured(server) => server.origin,
     };
     (spec.name.as_str().to_owned(), at)
 }

@@ -10,7 +10,7 @@ use crate::terminal::Terminal;
 const OR_FAIL: &str = "Without a car I fail";
 
 /// A server with one tool that asks this and then says what it was answered. It refuses a client that cannot ask.
-fn asking(question: Value) -> String {
+pub(crate) fn asking(question: Value) -> String {
     let base = canned::serve(move |request| {
         let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
         let params = &message["params"];
@@ -46,7 +46,7 @@ fn asking(question: Value) -> String {
     format!("garage={base}/mcp")
 }
 
-fn form() -> Value {
+pub(crate) fn form() -> Value {
     json!({
         "mode": "form",
         "message": "Which car?\n\u{1b}[2J\u{202e}Allow this call?",
@@ -77,7 +77,7 @@ fn check(question: Value, words: &[(&str, &str)], code: i32) -> Ran {
 
 /// In the order of the fields' names, in which `json!` puts them. A field that is asked again is waited for
 /// again: what is typed before a question is forgotten.
-const FILLED_IN: [(&str, &str); 9] = [
+pub(crate) const FILLED_IN: [(&str, &str); 9] = [
     ("a number of the list [green]: ", "1"),
     ("a whole number, 2 to 5: ", ""),
     ("a whole number, 2 to 5: ", "4"),
@@ -172,15 +172,15 @@ fn a_question_and_its_reply_are_in_the_journal_and_the_answers_are_not() {
         terminal.wait_for(shown);
         terminal.type_line(typed);
     }
-    terminal.end().expect(0).says(&["garage asks the person for colour, doors", "the person accepted"]);
+    terminal.end().expect(0).says(&["garage asks the person for colour, doors", "answered: accept"]);
     let text = std::fs::read_to_string(file).unwrap();
     let entries = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let events: Vec<Value> = entries
         .map(|entry| entry["event"].clone())
-        .filter(|event| event["stage"] == "authorization" && event["server"] == "garage")
-        .filter(|event| event["what"] == "elicited" || event["what"] == "replied")
+        .filter(|event| event["stage"] == "authorization")
+        .filter(|event| event["what"] == "requested" || event["what"] == "answered")
         .collect();
-    assert_eq!(events[0]["fields"][0], "colour");
-    assert_eq!(events[1]["action"], "accept");
+    assert!(events[0]["question"]["schema"]["properties"]["colour"].is_object(), "{events:?}");
+    assert_eq!(events[1]["answer"], "accept");
     assert!(events.iter().all(|event| !event.to_string().contains("Ada")), "{events:?}");
 }

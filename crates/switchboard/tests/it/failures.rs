@@ -23,15 +23,14 @@ fn check(args: &[&str], code: i32, parts: &[&str]) -> Ran {
 
 /// An address where nobody listens.
 fn nobody() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("http://{}/mcp", listener.local_addr().unwrap())
+    format!("http://{}/mcp", canned::nobody())
 }
 
 #[test]
 fn usage_and_configuration_are_1() {
     check(&["run"], 1, &["QUESTION"]);
     check(&["run", "--nonsense", "q"], 1, &["--nonsense"]);
-    check(&["run", "How warm is it?"], 1, &["no server", "--demo"]);
+    check(&["run", "How warm is it?"], 1, &["no server", "--demo", "servers add", "servers import"]);
     check(&["run", "--demo", "  "], 1, &["empty"]);
     check(&["run", "--server", "x=nonsense", "q"], 1, &["nonsense"]);
     check(&["run", "--demo", "--max-steps", "0", "q"], 1, &["--max-steps", "at least 1"]);
@@ -42,11 +41,13 @@ fn usage_and_configuration_are_1() {
     check(&["run", "--demo", "--allow", "nobody/nothing", "q"], 1, &["nobody/nothing", "matches no tool"]);
     check(&["tools", "show", "nothing", "--demo"], 1, &["nothing", "tools list", "on a terminal"]);
     check(&["tools", "show", "get_climat", "--demo"], 1, &["did you mean station/get_climate?"]);
+    check(&["tools", "show", "arithmetic", "--demo"], 1, &["did you mean calculator/calculator_arithmetic?"]);
     check(&["tools", "call", "calculator/calculate", "--demo"], 1, &["calculator/calculator_arithmetic?"]);
     check(&["tools", "call", "get_climate", "{", "--demo"], 1, &["JSON", "'{}'"]);
     check(&["tools", "call", "get_weather", "[]", "--demo"], 1, &["JSON", "\\\"location\\\""]);
     let args = ["tools", "call", "calculator_arithmetic", "{}", "--demo", "--yes"];
     check(&args, 1, &["expression", "required", "tools show calculator/calculator_arithmetic"]);
+    check(&["servers", "add", "x"], 1, &["servers add x URL", "servers add x -- CMD ARGS"]);
     let two = ["--server", "a=http://127.0.0.1:9/", "--server", "b=http://127.0.0.1:9/"];
     for (header, parts) in [
         (["--header", "X: y"], &["(a, b)", "SERVER=NAME"][..]),
@@ -163,23 +164,47 @@ fn the_words_of_a_failed_tool_cannot_move_the_cursor() {
 #[test]
 fn help_and_version_are_no_failure() {
     assert!(run(&["--version"]).expect(0).stdout.starts_with("switchboard "));
-    for command in ["run", "tools", "inspect", "demo"] {
+    for command in [
+        "run",
+        "chat",
+        "serve",
+        "servers",
+        "sessions",
+        "policy",
+        "pins",
+        "doctor",
+        "tools",
+        "inspect",
+        "demo",
+        "completions",
+    ] {
         let ran = run(&[command, "--help"]).expect(0);
         assert!(ran.stdout.contains("Usage:"), "{}", ran.stdout);
     }
     let help = run(&["run", "--help"]).expect(0).stdout;
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "--demo",
         "SWITCHBOARD_NO_LOCAL_MODELS",
         "NAME=URL or URL",
-        "[default: 16]",
-        "[default: 64]",
+        "as configured, else 16",
+        "as configured, else 64",
         "no_tool_fits",
-        "kind ",
+        "kind what failed",
         "no variables",
         "--era",
     ] {
         assert!(help.contains(part), "{part} is not in {help}");
     }
     assert!(!help.contains("--url"), "{help}");
+}
+
+#[test]
+fn shells_complete_every_command() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = run(&["completions", shell]).expect(0).stdout;
+        assert!(script.contains("why-hidden") && script.contains("on-ask"), "{shell}: {script}");
+    }
+    check(&["completions", "csh"], 1, &["csh"]);
 }

@@ -1,6 +1,6 @@
 //! `switchboard inspect`: one raw request and its raw result.
 
-use crate::program::{Demo, over_stdio, run};
+use crate::program::{Demo, in_a_line, over_stdio, run};
 
 #[test]
 fn a_raw_request_has_a_raw_result() {
@@ -17,7 +17,7 @@ fn a_raw_request_has_a_raw_result() {
 
 #[test]
 fn parameters_are_json() {
-    let command = over_stdio("calculator").join(" ");
+    let command = in_a_line(&over_stdio("calculator"));
     let params = r#"{"name": "calculator_arithmetic", "arguments": {"expression": "2 + 3 * 4"}}"#;
     let ran = run(&["inspect", &command, "tools/call", params, "--wire"]).expect(0);
     assert_eq!(ran.json()["structuredContent"]["result"], 14.0);
@@ -27,7 +27,7 @@ fn parameters_are_json() {
 
 #[test]
 fn an_error_of_the_server_is_shown_whole() {
-    let command = over_stdio("calculator").join(" ");
+    let command = in_a_line(&over_stdio("calculator"));
     let ran = run(&["--json", "inspect", &command, "tools/call", r#"{"name": "nothing"}"#]).expect(5);
     let error = ran.error();
     assert_eq!(error["code"], 5);

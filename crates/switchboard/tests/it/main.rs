@@ -10,18 +10,36 @@
 mod auth;
 #[cfg(unix)]
 mod broken;
+mod changes;
+#[cfg(unix)]
+mod chat;
 mod child;
+mod config;
 mod demo;
 #[cfg(unix)]
 mod elicit;
+#[cfg(unix)]
+mod environment;
 mod failures;
+mod hosted;
 mod inspect;
 mod interrupt;
+#[cfg(unix)]
+mod leaks;
 #[cfg(feature = "legacy")]
 mod legacy;
+#[cfg(unix)]
+mod looking_after;
 mod model;
+#[cfg(target_os = "linux")]
+mod orphans;
+mod policy;
 mod program;
+#[cfg(unix)]
+mod questions;
+mod restarts;
 mod run;
+mod serve;
 #[cfg(unix)]
 mod terminal;
 mod tools;

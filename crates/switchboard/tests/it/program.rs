@@ -1,9 +1,11 @@
 //! Runs the real binary, in an environment that does not depend on the machine: no keys, no proxies, no look for
-//! model servers.
+//! model servers, a home without anybody's configuration.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
 
 /// What the binary left behind.
 #[derive(Debug)]
@@ -43,11 +45,25 @@ impl Ran {
 /// The binary with these arguments, not yet started.
 pub(crate) fn command(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
-    let kept = ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE"];
+    let kept = ["PATH", "TMPDIR", "LLVM_PROFILE_FILE"];
     let kept = kept.into_iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
+    let home = home();
     command.env_clear().envs(kept).env("SWITCHBOARD_NO_LOCAL_MODELS", "1").args(args);
+    command.env("HOME", home).env("SWITCHBOARD_CONFIG_DIR", home.join("config")).current_dir(home);
+    command.env("SWITCHBOARD_SYSTEM_CONFIG", home.join("none.toml")).env("SWITCHBOARD_SECRETS", "file");
+    command.env("SWITCHBOARD_DATA_DIR", home.join(format!("data-{}", std::process::id())));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+/// A home with nothing in it. Nobody may write to it but into the data folder, which is this process's own.
+pub(crate) fn home() -> &'static Path {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    HOME.get_or_init(|| {
+        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("home");
+        std::fs::create_dir_all(&home).unwrap();
+        home
+    })
 }
 
 /// Runs the binary to its end with nothing on stdin.
@@ -119,6 +135,11 @@ fn named(stdout: &mut BufReader<ChildStdout>) -> (String, String) {
     stdout.read_line(&mut line).unwrap();
     let (name, url) = line.trim_end().split_once('=').unwrap_or_else(|| panic!("no name=url: {line:?}"));
     (name.to_owned(), url.to_owned())
+}
+
+/// A command as one text, whatever is in its words: the folder of the checkout may have blanks in its name.
+pub(crate) fn in_a_line(words: &[String]) -> String {
+    shlex::try_join(words.iter().map(String::as_str)).unwrap()
 }
 
 /// The arguments that start one demo server as a child over stdio.

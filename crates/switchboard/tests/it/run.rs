@@ -3,7 +3,7 @@
 use serde_json::json;
 use switchboard_testkit::canned;
 
-use crate::program::{Demo, command, finish, over_stdio, run, run_with_stdin};
+use crate::program::{Demo, command, finish, in_a_line, over_stdio, run, run_with_stdin};
 
 const QUESTION: &str = "How warm is it right now?";
 
@@ -54,7 +54,7 @@ fn the_same_over_stdio() {
 
 #[test]
 fn the_same_against_three_servers_over_stdio() {
-    let commands = ["station", "city", "calculator"].map(|server| over_stdio(server).join(" "));
+    let commands = ["station", "city", "calculator"].map(|server| in_a_line(&over_stdio(server)));
     let mut args = vec!["run", "--yes", QUESTION];
     for command in &commands {
         args.extend(["--command", command]);
@@ -112,7 +112,8 @@ fn the_trace_holds_the_journal_as_json_lines() {
     assert!(seq.is_sorted() && seq[0] == 1, "{seq:?}");
     let stages: std::collections::BTreeSet<_> =
         entries.iter().map(|entry| entry["event"]["stage"].as_str().unwrap()).collect();
-    assert_eq!(stages.len(), 9, "{stages:?}");
+    // The nine, and that the run begins and ends.
+    assert!(stages.len() == 10 && stages.contains("run"), "{stages:?}");
 }
 
 #[test]
@@ -134,7 +135,7 @@ fn the_weather_of_a_city_comes_from_the_service_that_is_named() {
 
 #[test]
 fn a_server_that_is_down_does_not_hide_the_others() {
-    let child = over_stdio("station").join(" ");
+    let child = in_a_line(&over_stdio("station"));
     let args = ["run", "--yes", "--server", "gone=http://127.0.0.1:9/mcp", "--command", &child, QUESTION];
     let ran = run(&args).expect(0).says(&["warning:", "gone"]);
     check_true(&ran.stdout);
@@ -146,4 +147,13 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     drop(child.stdout.take());
     let ran = finish(child).expect(0);
     assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_session_that_is_named_behind_a_blank_is_told_how_to_be_named() {
+    for json in [&[][..], &["--json"]] {
+        let args = [json, &["run", "--resume", "s0000000000000001", "go on"]].concat();
+        let ran = run(&args).expect(1);
+        assert!((ran.stdout.clone() + &ran.stderr).contains("--resume=s0000000000000001"), "{}", ran.stderr);
+    }
 }

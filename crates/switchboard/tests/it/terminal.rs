@@ -25,6 +25,8 @@ pub(crate) struct Terminal {
     child: Child,
     keyboard: File,
     screen: Receiver<Vec<u8>>,
+    /// The first bytes of a letter.
+    cut: Vec<u8>,
     seen: String,
     /// How much of it was waited for already.
     read: usize,
@@ -32,6 +34,22 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(args: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut command = command(args);
+        command.env("TERM", "xterm").envs(environment.iter().copied());
+        Self::run(command)
+    }
+
+    /// Runs a command with it.
+    pub(crate) fn run(command: std::process::Command) -> Self {
+        Self::open(command, Stdio::piped())
+    }
+
+    /// Runs a command with it that has nothing but this terminal.
+    pub(crate) fn whole(command: std::process::Command) -> Self {
+        Self::open(command, None)
+    }
+
+    fn open(mut command: std::process::Command, stdout: impl Into<Option<Stdio>>) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -43,28 +61,88 @@ impl Terminal {
             .custom_flags(flags)
             .open(path.to_str().unwrap())
             .unwrap();
-        let mut command = command(args);
-        command.env("TERM", "xterm").envs(environment.iter().copied());
-        command.stdin(line.try_clone().unwrap()).stderr(line).stdout(Stdio::piped());
+        let stdout = stdout.into().unwrap_or_else(|| line.try_clone().unwrap().into());
+        command.stdin(line.try_clone().unwrap()).stderr(line).stdout(stdout);
         let child = command.spawn().unwrap();
         // The parent's copies of the line close here, so that the screen ends when the child does.
         drop(command);
         let keyboard = File::from(master);
         let screen = watch(keyboard.try_clone().unwrap());
-        Self { child, keyboard, screen, seen: String::new(), read: 0 }
+        Self { child, keyboard, screen, cut: Vec::new(), seen: String::new(), read: 0 }
+    }
+
+    /// Rows and columns.
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        let size = rustix::termios::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&self.keyboard, size).unwrap();
     }
 
     /// Waits until the screen shows this, after what was waited for before.
     pub(crate) fn wait_for(&mut self, words: &str) {
+        self.wait_for_any(&[words]);
+    }
+
+    /// Waits until the screen shows one of these, and says which comes first.
+    pub(crate) fn wait_for_any(&mut self, words: &[&str]) -> usize {
         loop {
-            if let Some(at) = self.seen[self.read..].find(words) {
-                self.read += at + words.len();
-                return;
+            let rest = &self.seen[self.read..];
+            let found =
+                words.iter().enumerate().filter_map(|(index, words)| Some((rest.find(words)?, index)));
+            if let Some((at, index)) = found.min() {
+                self.read += at + words[index].len();
+                return index;
             }
             match self.screen.recv_timeout(PATIENCE) {
-                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Ok(bytes) => self.take(&bytes),
                 Err(error) => panic!("{words:?} is not on the screen ({error}):\n{}", self.seen),
             }
+        }
+    }
+
+    /// A letter may come in two pieces.
+    fn take(&mut self, bytes: &[u8]) {
+        self.cut.extend(bytes);
+        let whole = match std::str::from_utf8(&self.cut) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.cut.len(),
+        };
+        let rest = self.cut.split_off(whole);
+        self.seen.push_str(&String::from_utf8_lossy(&std::mem::replace(&mut self.cut, rest)));
+    }
+
+    /// Everything that was seen.
+    pub(crate) fn seen(&self) -> &str {
+        &self.seen
+    }
+
+    pub(crate) fn press(&mut self, keys: &[u8]) {
+        self.keyboard.write_all(keys).unwrap();
+    }
+
+    /// Presses keys again and again until the screen shows this.
+    pub(crate) fn press_until(&mut self, keys: &[u8], words: &str) {
+        for _ in 0..300 {
+            self.press(keys);
+            if let Ok(bytes) = self.screen.recv_timeout(Duration::from_millis(100)) {
+                self.take(&bytes);
+            }
+            if self.seen[self.read..].contains(words) {
+                break;
+            }
+        }
+        self.wait_for(words);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Tells, also after the end, whether what is typed is shown.
+    pub(crate) fn echo(&self) -> impl Fn() -> bool + use<> {
+        let keyboard = self.keyboard.try_clone().unwrap();
+        move || {
+            let modes = rustix::termios::tcgetattr(&keyboard).unwrap().local_modes;
+            modes.contains(rustix::termios::LocalModes::ECHO)
         }
     }
 
@@ -73,12 +151,12 @@ impl Terminal {
     }
 
     /// Waits for the end; stderr is everything that the screen showed.
-    pub(crate) fn end(self) -> Ran {
+    pub(crate) fn end(mut self) -> Ran {
+        while let Ok(bytes) = self.screen.recv_timeout(PATIENCE) {
+            self.take(&bytes);
+        }
         let mut ran = finish(self.child);
         ran.stderr = self.seen;
-        while let Ok(bytes) = self.screen.recv_timeout(PATIENCE) {
-            ran.stderr.push_str(&String::from_utf8_lossy(&bytes));
-        }
         ran
     }
 }
@@ -104,7 +182,7 @@ fn a_person_is_shown_the_whole_call_and_says_yes() {
     let mut terminal = Terminal::start(&QUESTION, &[]);
     terminal.wait_for("[n] no:");
     terminal.type_line("maybe");
-    terminal.wait_for("Answer y, r or n.");
+    terminal.wait_for("Answer y, r, s or n.");
     // What is typed before a question stands there is no answer to it.
     terminal.wait_for("[n] no:");
     terminal.type_line("y");

@@ -1,5 +1,7 @@
 //! `switchboard tools`: what there is, what it looks like, and one call of it.
 
+mod exposure;
+
 use serde_json::json;
 
 use crate::program::{Demo, run};

@@ -110,8 +110,8 @@ fn the_journal_has_the_question_the_reply_and_both_messages() {
         let found = holds(json!({"stage": "discovery", "what": what}));
         assert_eq!((&found["revision"], &found["session"]), (&json!("2025-11-25"), &json!(true)), "{found}");
     }
-    holds(json!({"what": "elicited", "server": "sh"}));
-    holds(json!({"what": "replied", "action": "accept"}));
+    assert_eq!(holds(json!({"what": "requested"}))["question"]["kind"], "form");
+    holds(json!({"what": "answered", "answer": "accept"}));
     let wire = |direction: &str, part: &str| {
         let found = |event: &&Value| {
             event["what"] == "wire"

@@ -60,6 +60,8 @@ fn a_server_that_is_silent_first_is_told_how_to_spare_that() {
         (&["tools", "list"][..], &child, true),
         (&["tools", "list", "--era", "legacy"], &child, false),
         (&["tools", "list"], &fast, false),
+        // It is remembered how it is spoken to.
+        (&["tools", "list"], &child, false),
     ] {
         let ran = run(&with_child(options, child)).expect(0);
         assert_eq!(ran.stderr.contains("`--era legacy`"), is_told, "{}", ran.stderr);

@@ -4,7 +4,7 @@ use serde_json::Value;
 use switchboard_client::Revision;
 
 use super::{capped, with_child};
-use crate::program::{Demo, Ran, run};
+use crate::program::{Demo, Ran, in_a_line, run};
 
 const ARGUMENTS: &str = r#"{"expression": "2 + 3 * 4"}"#;
 
@@ -56,7 +56,7 @@ fn over_http() {
 #[test]
 fn a_raw_request_is_made_in_a_session_and_the_wire_shows_the_handshake() {
     let revision = Revision::NEWEST_LEGACY;
-    let command = capped("calculator", revision).join(" ");
+    let command = in_a_line(&capped("calculator", revision));
     let ran = run(&["inspect", &command, "tools/list", "--wire"]).expect(0);
     assert_eq!(ran.json()["tools"][0]["name"], "calculator_arithmetic");
     assert_eq!(ran.json()["resultType"], Value::Null, "the result is shown as it came");
