@@ -3,12 +3,14 @@
 //!
 //! Instruction counts come from callgrind as the difference of two request counts, so that start-up
 //! cancels out; they are repeatable. CPU seconds are taken in interleaved rounds with the load on the
-//! other core; only their ratios mean something. The soak looks at the memory of a server whose clients
-//! leave, a hundred thousand times. `benches/` holds the servers, in a workspace of its own.
+//! other core; only their ratios mean something. The host is asked questions beside a model that plays a
+//! script. The soak looks at the memory of a server whose clients leave, a hundred thousand times. `benches/`
+//! holds the servers, in a workspace of its own.
 
 mod abandoned;
 mod build;
 mod curve;
+mod host;
 mod legacy;
 mod load;
 mod report;
@@ -36,6 +38,9 @@ pub(crate) struct Args {
     /// Of the soak, only the work whose name holds this.
     #[arg(long)]
     only: Option<String>,
+    /// The host and its servers as they were built last.
+    #[arg(long)]
+    as_built: bool,
     /// Interleaved rounds of the timed part.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -43,6 +48,9 @@ pub(crate) struct Args {
     #[arg(long)]
     dry: bool,
 }
+
+/// Rounds of the host, which are short.
+const HOST_ROUNDS: usize = 11;
 
 /// What can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -53,6 +61,8 @@ enum Part {
     Cpu,
     /// Crates, and CPU seconds of builds.
     Builds,
+    /// The host's own time and memory.
+    Host,
     /// Resident memory while clients leave.
     Soak,
 }
@@ -76,6 +86,9 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     }
     if wanted(Part::Builds) {
         build::measure(&benches, &mut report)?;
+    }
+    if wanted(Part::Host) {
+        host::measure((&benches, args.as_built), args.rounds.max(HOST_ROUNDS), &mut report)?;
     }
     if wanted(Part::Soak) {
         soak::measure(&benches, args.only.as_deref(), &mut report)?;

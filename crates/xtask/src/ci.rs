@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
-use crate::{conformance, process, sunset, tidy, workspace};
+use crate::{browser, conformance, process, sunset, tidy, workspace};
 
 /// Arguments of `cargo xtask ci`.
 #[derive(clap::Args)]
@@ -43,6 +43,8 @@ enum Step {
     Doc,
     /// The official conformance suite.
     Conformance,
+    /// The web page in a browser.
+    Browser,
 }
 
 /// Runs the steps that were asked for; `false` if one failed.
@@ -87,6 +89,7 @@ impl Step {
         match self {
             Self::Tidy => return tidy::run(&tidy::Args::default()),
             Self::Conformance => return conformance::run(&conformance::Args::default()),
+            Self::Browser => return browser::run(&browser::Args::default()),
             Self::Tree => no_runtime_in_the_protocol()?,
             Self::Fmt => cargo(&["fmt", "--all", "--check"])?,
             Self::Clippy => cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?,
@@ -175,7 +178,7 @@ mod tests {
     #[test]
     fn steps_run_in_order_from_the_one_asked_for() {
         check_steps(None, None, Step::value_variants());
-        check_steps(Some(Step::Doc), None, &[Step::Doc, Step::Conformance]);
+        check_steps(Some(Step::Doc), None, &[Step::Doc, Step::Conformance, Step::Browser]);
         check_steps(None, Some(Step::Tidy), &[Step::Tidy]);
     }
 }

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
+pub(crate) use self::install::npm;
 use crate::workspace;
 
 /// Arguments of `cargo xtask interop`.

@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask ci`, `tidy`, `conformance`, `interop` and `bench`.
+//! The project's own chores: `cargo xtask ci`, `tidy`, `conformance`, `browser`, `interop` and `bench`.
 //!
 //! One subcommand is one file, with its arguments and a `run`. Nothing here is published, and nothing here uses
 //! the libraries: the chores must run when the libraries do not compile. Look next at `ci`, which calls the rest.
@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "what a chore has to say is its standard output")]
 
 mod bench;
+mod browser;
 mod ci;
 mod conformance;
 mod finding;
@@ -31,6 +32,8 @@ struct Cli {
 enum Command {
     /// Measure beside a hand-written server and the official SDK.
     Bench(bench::Args),
+    /// Drive the web page in a headless Chromium.
+    Browser(browser::Args),
     /// Run every check that a change must pass, cheap ones first.
     Ci(ci::Args),
     /// Drive our server and client with the official conformance suite.
@@ -44,6 +47,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Bench(args) => bench::run(&args),
+        Command::Browser(args) => browser::run(&args),
         Command::Ci(args) => ci::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Interop(args) => interop::run(&args),

@@ -140,7 +140,11 @@ const SECTIONS: &[&str] = &[
     "Crates in the tree",
     "CPU seconds of a clean debug build",
     "CPU seconds of a release rebuild after one edit",
+    HOST,
 ];
+
+/// The section of the host.
+pub(crate) const HOST: &str = "Host";
 
 /// The section of the curves, which is the last one.
 const SOAK: &str = "Resident memory while clients leave";
@@ -164,6 +168,9 @@ allows (router built once, JSON answers, raw pipes). Instructions and allocation
 and rates are medians of interleaved rounds on one machine, of which only the ratios mean something. All rows are
 of the modern era but those that say \"in a session\": there the client has shaken hands first, as one of the
 newest legacy revision.
+
+The host is `switchboard` with a model that plays a script and servers as children that are ours, unless the row says
+otherwise; its times are milliseconds by one clock, its memory that of its process alone, in millions of bytes.
 ";
 
 #[expect(clippy::cast_possible_truncation, reason = "figures of a table")]

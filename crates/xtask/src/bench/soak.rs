@@ -48,8 +48,9 @@ const MIXES: &[Mix] = &[
         name: "sessions over Streamable HTTP that expire",
         mode: "http",
         times: "short",
-        // Of three in eight something is kept, and the ids of 40 000 of those that have expired. That is
-        // full after half of this; the rest is for the heap, which takes long to have been through the worst.
+        // Of six in eight something is kept for a second, and the ids of 40 000 of those that have expired. That
+        // is full after a quarter of this; the rest is for the heap, which takes long to have been through the
+        // worst.
         warm_up: 250_000,
         scripts: &[legacy::IN_SESSIONS],
     },

@@ -137,7 +137,11 @@ pub(super) fn subject(places: &Places, entry: &Entry) -> Result<Vec<String>> {
     }
 }
 
-fn npm(source: &Path, target: &Path) -> Result<()> {
+/// Installs what the lock file of a folder pins into another.
+///
+/// # Errors
+/// If npm fails.
+pub(crate) fn npm(source: &Path, target: &Path) -> Result<()> {
     let lock = source.join("package-lock.json");
     let stamp = target.join("node_modules/.installed-lock.json");
     if is_installed(&lock, &stamp)? {

@@ -112,9 +112,21 @@ pub(super) const WALLS: &[Wall] = &[
     },
     Wall {
         package: "switchboard-app",
-        may_use: &["switchboard-agent", "switchboard-protocol"],
+        may_use: &["switchboard-agent", "switchboard-protocol", "switchboard-transport", "switchboard-llm"],
         only: None,
-        never: &[],
+        never: &["switchboard-config", "switchboard-store"],
+    },
+    Wall {
+        package: "switchboard-config",
+        may_use: &[],
+        only: None,
+        never: &["tokio", "hyper", "reqwest", "axum"],
+    },
+    Wall {
+        package: "switchboard-store",
+        may_use: &["switchboard-agent", "switchboard-llm"],
+        only: None,
+        never: &["axum"],
     },
     Wall {
         package: "switchboard",
@@ -129,6 +141,8 @@ pub(super) const WALLS: &[Wall] = &[
             "switchboard-agent",
             "switchboard-relay",
             "switchboard-app",
+            "switchboard-config",
+            "switchboard-store",
             "weather-station",
             "city-weather",
             "calculator",
