@@ -21,7 +21,7 @@ use weather_station::Station;
 #[cfg(feature = "legacy")]
 use crate::era;
 use crate::failure::{Exit, Failure};
-use crate::interrupt;
+use crate::interrupt::Stop;
 use crate::output;
 use crate::screen::Screen;
 
@@ -246,10 +246,10 @@ pub(crate) async fn command(args: DemoArgs, json: bool, screen: &Screen) -> Resu
 
 /// Waits for ctrl-c, SIGTERM, or the end of stdin.
 fn ended() -> Result<impl Future<Output = ()>, Failure> {
-    let signal = interrupt::signal()?;
+    let stop = Stop::listen()?;
     Ok(async move {
         tokio::select! {
-            () = signal => {}
+            () = stop.requested() => {}
             () = stdin_ended() => {}
         }
     })

@@ -15,6 +15,7 @@ use switchboard_agent::supervisor::TestReport;
 use switchboard_agent::visible;
 
 use crate::failure::{Exit, Failure};
+use crate::interrupt::Stop;
 use crate::model::{self, Answering, ModelArgs, Unusable};
 use crate::output;
 use crate::screen::Screen;
@@ -99,10 +100,12 @@ pub(crate) async fn command(
     settings: &Settings,
     (json, screen): (bool, &Screen),
 ) -> Result<(), Failure> {
-    let mut findings = checks::all(settings).await;
+    let stop = Stop::listen()?;
+    let mut findings = stop.unless(async { Ok(checks::all(settings).await) }).await?;
     let which = args.model.clone().filter(|name| !name.is_empty());
     let which = ModelArgs::of(which, args.base_url.clone());
-    let (answering, unusable) = Answering::find(&which, settings).await;
+    let found = async { Ok(Answering::find(&which, settings).await) };
+    let (answering, unusable) = stop.unless(found).await?;
     findings.extend(models(&answering, unusable));
     if !json {
         output::text(&render(&findings))?;
@@ -118,7 +121,7 @@ pub(crate) async fn command(
         (Err(failure), Some(_)) => return Err(failure),
         (answering, None) => (answering.ok(), None),
         (Ok(answering), Some(_)) => {
-            let report = model::doctor(&answering, settings, screen).await?;
+            let report = stop.unless(model::doctor(&answering, settings, screen)).await?;
             (Some(answering), Some(report))
         }
     };

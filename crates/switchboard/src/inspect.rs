@@ -14,7 +14,7 @@ use crate::cli::at_least_one;
 use crate::era::{self, EraArgs};
 use crate::failure::{Exit, Failure, LOGIN};
 use crate::hosting::{self, HostingOptions, Keeps};
-use crate::interrupt::unless_interrupted;
+use crate::interrupt::Stop;
 use crate::output;
 use crate::screen::Screen;
 use crate::servers::{ServerArgs, ServerSpec, Target};
@@ -80,7 +80,8 @@ pub(crate) async fn command(
     };
     let (mut options, last_words) = hosting::supervisor_options(&options, fleet::store(settings), screen);
     options.wire = args.wire.then(|| wire(screen.clone()));
-    let result = unless_interrupted(asked(&args, params.as_deref(), (&config, &options), screen)).await;
+    let asked = asked(&args, params.as_deref(), (&config, &options), screen);
+    let result = Stop::listen()?.unless(asked).await;
     drop(options);
     last_words.arrive().await;
     let result = result?;

@@ -2,34 +2,53 @@
 
 use std::future::Future;
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind};
 
 use crate::failure::{Exit, Failure};
 
-/// Runs a command until it is done or the person stops it. Dropping the command is what cancels its calls.
-///
-/// # Errors
-/// The command's own failure, or [`Exit::Interrupted`].
-pub(crate) async fn unless_interrupted<T>(
-    command: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    let signal = signal()?;
-    tokio::select! {
-        result = command => result,
-        () = signal => {
-            end_at_the_next();
-            Err(Failure::interrupted())
+/// That the person asked this program to end. Whoever starts something listens first: from then on a signal neither
+/// kills this process beside what it started, nor is lost between two waits.
+#[derive(Clone)]
+pub(crate) struct Stop(Shared<BoxFuture<'static, ()>>);
+
+impl Stop {
+    /// Begins to listen for ctrl-c and SIGTERM.
+    ///
+    /// # Errors
+    /// When the process may not listen to signals.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        Ok(Self(signal()?.boxed().shared()))
+    }
+
+    /// Waits until the person asks for it, or did already.
+    pub(crate) async fn requested(&self) {
+        self.0.clone().await;
+    }
+
+    /// Runs a command until it is done or the person stops it. Dropping the command is what cancels its calls.
+    ///
+    /// # Errors
+    /// The command's own failure, or [`Exit::Interrupted`].
+    pub(crate) async fn unless<T>(
+        &self,
+        command: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        tokio::select! {
+            result = command => result,
+            () = self.requested() => {
+                end_at_the_next();
+                Err(Failure::interrupted())
+            }
         }
     }
 }
 
 /// Waits for ctrl-c or SIGTERM.
-///
-/// # Errors
-/// When the process may not listen to signals.
 #[cfg(unix)]
-pub(crate) fn signal() -> Result<impl Future<Output = ()>, Failure> {
+fn signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     Ok(async move {
@@ -48,11 +67,8 @@ fn listen(kind: SignalKind) -> Result<Signal, Failure> {
 }
 
 /// Waits for ctrl-c.
-///
-/// # Errors
-/// Never.
 #[cfg(not(unix))]
-pub(crate) fn signal() -> Result<impl Future<Output = ()>, Failure> {
+fn signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
     Ok(async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;

@@ -23,7 +23,7 @@ use crate::consent::ConsentArgs;
 use crate::failure::Failure;
 use crate::follow::{self, Unanswered};
 use crate::hosting::{self, Hosting, HostingOptions, Keeps};
-use crate::interrupt;
+use crate::interrupt::{self, Stop};
 use crate::known::Known;
 use crate::model::ModelArgs;
 use crate::output;
@@ -186,19 +186,19 @@ pub(crate) async fn command(
     (json, verbose): (bool, bool),
     (settings, screen): (&Settings, &Screen),
 ) -> Result<(), Failure> {
-    let stop = interrupt::signal()?;
+    let stop = Stop::listen()?;
     let time_limit = args.timeout.map(|seconds| TimeLimit::new(Duration::from_secs(seconds.into())));
     let question = stdin::question(&args.question, time_limit).await?;
     let trace = args.trace.as_deref().map(stages::trace).transpose()?;
     let wire = (verbose || trace.is_some()).then(Wire::default);
     let options = options(&args, (settings, time_limit), (verbose, wire.as_ref()));
-    let hosting = Hosting::open(&options, screen).await?;
+    let hosting = stop.unless(Hosting::open(&options, screen)).await?;
     hosting.tell_of_demo(Some(&args.consent), screen);
     let asked = async {
         let asking = Asking::open(&args, &hosting, (verbose, screen), (trace, wire.as_ref()))?;
         let failure = tokio::select! {
             asked = asking.ask(question) => return asked,
-            () = stop => Failure::interrupted(),
+            () = stop.requested() => Failure::interrupted(),
             failure = time_limit::reached(time_limit) => failure,
         };
         interrupt::end_at_the_next();

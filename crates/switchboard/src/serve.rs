@@ -13,7 +13,7 @@ use crate::cli::EXIT_CODES;
 use crate::consent::ConsentArgs;
 use crate::failure::Failure;
 use crate::hosting::{Hosting, HostingOptions, Keeps};
-use crate::interrupt;
+use crate::interrupt::{self, Stop};
 use crate::model::ModelArgs;
 use crate::output;
 use crate::screen::Screen;
@@ -86,8 +86,8 @@ pub(crate) async fn command(
         keeps: if args.ephemeral { Keeps::Nothing } else { Keeps::Everything },
         ..HostingOptions::new(settings, &args.servers)
     };
-    let stop = interrupt::signal()?;
-    let hosting = Hosting::open(&options, screen).await?;
+    let stop = Stop::listen()?;
+    let hosting = stop.unless(Hosting::open(&options, screen)).await?;
     let served = async {
         let bound = bind(hosting.host.clone(), hosting.supervisor.clone(), listen)
             .await
@@ -104,7 +104,7 @@ pub(crate) async fn command(
         let host = hosting.host.clone();
         tokio::spawn(async move { drop(host.select_model(None).await) });
         let stop = async move {
-            stop.await;
+            stop.requested().await;
             interrupt::end_at_the_next();
         };
         bound.serve(stop).await;

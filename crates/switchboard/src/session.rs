@@ -15,7 +15,7 @@ use crate::consent::ConsentArgs;
 use crate::elicit::Person;
 use crate::failure::Failure;
 use crate::hosting::{Hosting, HostingOptions, Keeps};
-use crate::interrupt::{self, unless_interrupted};
+use crate::interrupt::{self, Stop};
 use crate::known::Known;
 use crate::progress::Bars;
 use crate::screen::Screen;
@@ -68,6 +68,7 @@ impl Options<'_> {
 pub(crate) struct Session {
     agent: Agent,
     interrupt: Interrupt,
+    stop: Stop,
     hosting: Hosting,
     /// Servers that do not work.
     failed: Vec<FailedServer>,
@@ -81,8 +82,9 @@ impl Session {
     /// # Errors
     /// When no server can be reached, the options contradict each other, or the person stops it.
     pub(crate) async fn open(options: &Options<'_>, screen: &Screen) -> Result<Self, Failure> {
+        let stop = Stop::listen()?;
         let wire = options.verbose.then(Wire::default);
-        let hosting = Hosting::open(&options.hosting(wire.as_ref()), screen).await?;
+        let hosting = stop.unless(Hosting::open(&options.hosting(wire.as_ref()), screen)).await?;
         hosting.tell_of_demo(options.consent, screen);
         let declined = Declined::default();
         let journal = journal(options.verbose, screen).with_sink(declined.clone());
@@ -91,7 +93,7 @@ impl Session {
             wire.write_into(&journal);
         }
         let settled = tokio::select! {
-            settled = unless_interrupted(starting::settled(&hosting.supervisor, &journal, screen)) => settled,
+            settled = stop.unless(starting::settled(&hosting.supervisor, &journal, screen)) => settled,
             failure = time_limit::reached(options.time_limit) => Err(failure),
         };
         let interrupt = Interrupt::default();
@@ -114,7 +116,7 @@ impl Session {
         };
         let about = (options.take_questions(), declined, options.verbose);
         let known = Known::of(&hosting.supervisor, about);
-        Ok(Self { agent, interrupt, hosting, failed, known, time_limit: options.time_limit })
+        Ok(Self { agent, interrupt, stop, hosting, failed, known, time_limit: options.time_limit })
     }
 
     /// The agent.
@@ -148,11 +150,10 @@ impl Session {
         &self,
         work: impl Future<Output = Result<T, impl Into<Failure>>>,
     ) -> Result<T, Failure> {
-        let signal = interrupt::signal()?;
         tokio::pin!(work);
         let failure = tokio::select! {
             result = &mut work => return result.map_err(|error| self.known.explain(error.into())),
-            () = signal => Failure::interrupted(),
+            () = self.stop.requested() => Failure::interrupted(),
             failure = time_limit::reached(self.time_limit) => failure,
         };
         interrupt::end_at_the_next();

@@ -22,7 +22,7 @@ use crate::consent::ConsentArgs;
 use crate::failure::Failure;
 use crate::follow::{self, Unanswered};
 use crate::hosting::{Hosting, HostingOptions};
-use crate::interrupt;
+use crate::interrupt::{self, Stop};
 use crate::kept;
 use crate::model::ModelArgs;
 use crate::output;
@@ -206,11 +206,11 @@ async fn resume(
         page: true,
         ..HostingOptions::new(settings, &args.servers)
     };
-    let stop = interrupt::signal()?;
-    let hosting = Hosting::open(&options, screen).await?;
+    let stop = Stop::listen()?;
+    let hosting = stop.unless(Hosting::open(&options, screen)).await?;
     let view = tokio::select! {
         view = go_on(&hosting, &args, screen) => view,
-        () = stop => Err(Failure::interrupted()),
+        () = stop.requested() => Err(Failure::interrupted()),
     };
     interrupt::end_at_the_next();
     hosting.close().await;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use futures_util::future::BoxFuture;
 
 use crate::failure::Failure;
-use crate::interrupt::unless_interrupted;
+use crate::interrupt::Stop;
 use crate::time_limit::{self, TimeLimit};
 
 /// The longest text that is read from stdin, in bytes.
@@ -76,13 +76,13 @@ pub(crate) async fn reading<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     limit: Option<TimeLimit>,
 ) -> Result<T, Failure> {
-    let before = AsBefore::now();
+    let (before, stop) = (AsBefore::now(), Stop::listen()?);
     let read = async {
         let failed = |error| Failure::usage(format!("stdin was not read: {error}"), "try again");
         Ok(tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(failed(error))))
     };
     let stopped = tokio::select! {
-        read = unless_interrupted(read) => match read {
+        read = stop.unless(read) => match read {
             Ok(read) => {
                 before.leave();
                 return read;

@@ -10,7 +10,7 @@ use switchboard_agent::supervisor::{Offers, ServerConfig, ServerState, Superviso
 use switchboard_store::SqliteStore;
 
 use crate::failure::Failure;
-use crate::interrupt::unless_interrupted;
+use crate::interrupt::Stop;
 use crate::progress;
 use crate::screen::Screen;
 use crate::server_logs;
@@ -23,6 +23,7 @@ const GOODBYE: Duration = Duration::from_secs(8);
 pub(crate) struct Fleet {
     pub(crate) supervisor: Supervisor,
     pub(crate) names: Vec<ServerName>,
+    stop: Stop,
 }
 
 /// When the servers of a fleet are started.
@@ -44,6 +45,7 @@ impl Fleet {
         (names, begin): (&[String], Begin),
         screen: &Screen,
     ) -> Result<Self, Failure> {
+        let stop = Stop::listen()?;
         let servers = settings.servers(names, (screen, None)).await?.servers;
         let mut options = SupervisorOptions::default();
         options.implementation = ("switchboard".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
@@ -58,7 +60,7 @@ impl Fleet {
         let lazy = begin == Begin::WhenTried;
         let lazily = |server| ServerConfig { lazy, required: false, idle_stop: None, ..server };
         supervisor.start(servers.into_iter().map(lazily).collect());
-        Ok(Self { supervisor, names })
+        Ok(Self { supervisor, names, stop })
     }
 
     /// Does something with the servers, and ends them, also when the person stops it.
@@ -66,7 +68,7 @@ impl Fleet {
         self,
         work: impl AsyncFnOnce(&Supervisor, &[ServerName]) -> T,
     ) -> Result<T, Failure> {
-        let done = unless_interrupted(async { Ok(work(&self.supervisor, &self.names).await) }).await;
+        let done = self.stop.unless(async { Ok(work(&self.supervisor, &self.names).await) }).await;
         // Whoever does not leave in time is ended with this process.
         let _ = tokio::time::timeout(GOODBYE, self.supervisor.close()).await;
         done

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::config::Home;
 use crate::program::{command, finish};
 
 /// A server that takes a request and never answers it; the second value waits until the client has left.
@@ -26,5 +27,58 @@ fn ctrl_c_cancels_what_runs_and_is_130() {
         assert_eq!(ran.error()["code"], 130);
         // The stream is closed, which is the cancellation.
         while request.read(&mut buffer).unwrap_or(0) > 0 {}
+    }
+}
+
+/// Each wait of a command, also behind one that listened to signals already.
+#[test]
+fn a_model_that_does_not_answer_is_not_waited_for() {
+    let commands: &[&[&str]] = &[
+        &["doctor", "--model", "m", "--no-servers"],
+        &["doctor", "--model", "m"],
+        &["run", "Is anybody there?", "--model", "m", "--policy", "read-only"],
+    ];
+    for args in commands {
+        let (server, listener) = silent();
+        let url = server.strip_prefix("silent=").unwrap().replace("/mcp", "/v1");
+        let child = command(args.iter().chain(&["--base-url", &url])).spawn().unwrap();
+        let (mut request, _) = listener.accept().unwrap();
+        assert!(request.read(&mut [0; 4096]).unwrap() > 0, "the request is under way");
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let ran = finish(child);
+        assert_eq!(ran.code, 130, "{args:?}: {ran:?}");
+    }
+}
+
+/// The server's first deed is to end whoever started it: no signal can come earlier after something was started.
+#[test]
+fn a_signal_that_comes_while_servers_start_ends_each_command() {
+    let commands: &[(&[&str], i32)] = &[
+        (&["tools", "list"], 130),
+        (&["tools", "call", "x"], 130),
+        (&["tools", "cost"], 130),
+        (&["policy", "check"], 130),
+        (&["pins", "accept", "first"], 130),
+        (&["run", "Is anybody there?"], 130),
+        (&["inspect", "first", "tools/list"], 130),
+        (&["doctor"], 130),
+        (&["servers", "test"], 130),
+        (&["servers", "status"], 130),
+        (&["servers", "restart", "first"], 130),
+        // That is how it ends.
+        (&["serve", "--listen", "127.0.0.1:0"], 0),
+    ];
+    let home = Home::new();
+    for signal in ["INT", "TERM"] {
+        let script = format!("kill -{signal} $PPID; exec cat > /dev/null");
+        home.write(
+            "config/config.toml",
+            &format!("[servers.first]\ncommand = \"sh\"\nargs = [\"-c\", {script:?}]\n"),
+        );
+        let started = commands.iter().map(|(args, code)| (args, code, home.command(args).spawn().unwrap()));
+        for (args, code, child) in started.collect::<Vec<_>>() {
+            let ran = finish(child);
+            assert_eq!(ran.code, *code, "{signal} {args:?}: {ran:?}");
+        }
     }
 }
