@@ -95,7 +95,7 @@ impl Step {
             Self::Clippy => cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?,
             Self::Test => {
                 install_nextest()?;
-                cargo(&["nextest", "run", "--workspace"])?;
+                cargo(&["nextest", "run", "--workspace", "--no-fail-fast"])?;
             }
             Self::Sunset => {
                 install_nextest()?;
