@@ -36,7 +36,7 @@ fn a_model_that_does_not_answer_is_not_waited_for() {
     let commands: &[&[&str]] = &[
         &["doctor", "--model", "m", "--no-servers"],
         &["doctor", "--model", "m"],
-        &["run", "Is anybody there?", "--model", "m", "--policy", "read-only"],
+        &["run", "Is anybody there?", "--model", "m", "--demo"],
     ];
     for args in commands {
         let (server, listener) = silent();
