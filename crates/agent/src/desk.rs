@@ -31,12 +31,17 @@ struct Inner {
     journal: Journal,
     /// Counts changes.
     changed: watch::Sender<u64>,
-    /// Writes down what waits in a run.
-    keep: OnceLock<Keep>,
+    keeper: OnceLock<Box<dyn Keeper>>,
 }
 
-/// Writes down what waits in a run, whenever that changes.
-pub(crate) type Keep = Box<dyn Fn(&RunId) + Send + Sync>;
+/// Who writes down what waits.
+pub(crate) trait Keeper: Send + Sync {
+    /// Writes down what waits in a run, which has changed.
+    fn keep(&self, run: &RunId);
+
+    /// What is seen to wait has changed.
+    fn changed(&self);
+}
 
 #[derive(Default)]
 struct State {
@@ -57,6 +62,8 @@ struct Early {
 
 struct Waiting {
     view: PendingView,
+    /// Whether it is written down. Nobody sees it before: what a person has seen is there again after a restart.
+    kept: bool,
     /// Nobody listens where the question is that of an earlier process.
     listener: Option<Listener>,
 }
@@ -90,7 +97,7 @@ impl Desk {
     #[must_use]
     pub fn new(journal: Journal) -> Self {
         let changed = watch::Sender::new(0);
-        Self(Arc::new(Inner { state: Mutex::default(), journal, changed, keep: OnceLock::new() }))
+        Self(Arc::new(Inner { state: Mutex::default(), journal, changed, keeper: OnceLock::new() }))
     }
 
     /// What its journal knows to be secret.
@@ -101,15 +108,26 @@ impl Desk {
     /// What waits for an answer, the oldest first.
     #[must_use]
     pub fn pending(&self) -> Vec<PendingView> {
-        let mut pending: Vec<_> = self.lock().waiting.values().map(|waiting| waiting.view.clone()).collect();
-        pending.sort_by(|one, other| one.asked_ms.cmp(&other.asked_ms).then_with(|| one.id.cmp(&other.id)));
-        pending
+        self.sorted(|waiting| waiting.kept)
     }
 
     /// What waits for an answer in one run.
     #[must_use]
     pub fn pending_of(&self, run: &RunId) -> Vec<PendingView> {
-        self.pending().into_iter().filter(|view| view.run == *run).collect()
+        self.sorted(|waiting| waiting.kept && waiting.view.run == *run)
+    }
+
+    /// What is to be written down of one run.
+    pub(crate) fn to_keep_of(&self, run: &RunId) -> Vec<PendingView> {
+        self.sorted(|waiting| waiting.view.run == *run)
+    }
+
+    fn sorted(&self, choose: impl Fn(&Waiting) -> bool) -> Vec<PendingView> {
+        let state = self.lock();
+        let chosen = state.waiting.values().filter(|waiting| choose(waiting));
+        let mut pending: Vec<_> = chosen.map(|waiting| waiting.view.clone()).collect();
+        pending.sort_by(|one, other| one.asked_ms.cmp(&other.asked_ms).then_with(|| one.id.cmp(&other.id)));
+        pending
     }
 
     /// Answers a question. The first answer counts.
@@ -170,14 +188,14 @@ impl Desk {
     pub(crate) fn restore(&self, pending: Vec<PendingView>) {
         let mut state = self.lock();
         for view in pending {
-            state.waiting.insert(view.id.clone(), Waiting { view, listener: None });
+            state.waiting.insert(view.id.clone(), Waiting { view, kept: true, listener: None });
         }
     }
 
     /// Who writes down what waits.
-    pub(crate) fn keep(&self, keep: Keep) {
+    pub(crate) fn kept_by(&self, keeper: impl Keeper + 'static) {
         // Set once, by the session that made the desk.
-        let _ = self.0.keep.set(keep);
+        let _ = self.0.keeper.set(Box::new(keeper));
     }
 
     /// Asks, and waits for the answer. Dropping the future withdraws the question.
@@ -191,12 +209,16 @@ impl Desk {
             Asked::Early(reply) => return Some(reply),
             Asked::Waits { again, listener } => (again, listener),
         };
+        self.keep(&run);
+        if let Some(waiting) = self.lock().waiting.get_mut(&id) {
+            waiting.kept = true;
+        }
         if !again {
             // Whoever reads this finds what waits.
             let (request, call) = (id.clone(), question.call());
             journal.record(Authorization::Requested { request, call, question: Box::new(question) });
         }
-        self.changed(&run);
+        self.tell();
         let mut withdrawn = Withdrawn { desk: self, journal, run, id: Some(id), listener };
         let reply = receiver.await.ok();
         withdrawn.id = None;
@@ -246,8 +268,19 @@ impl Desk {
 
     /// Writes down what waits in a run, and tells whoever looks.
     fn changed(&self, run: &RunId) {
-        if let Some(keep) = self.0.keep.get() {
-            keep(run);
+        self.keep(run);
+        self.tell();
+    }
+
+    fn keep(&self, run: &RunId) {
+        if let Some(keeper) = self.0.keeper.get() {
+            keeper.keep(run);
+        }
+    }
+
+    fn tell(&self) {
+        if let Some(keeper) = self.0.keeper.get() {
+            keeper.changed();
         }
         self.0.changed.send_modify(|changes| *changes += 1);
     }
@@ -271,9 +304,9 @@ impl State {
         }
         self.listeners += 1;
         let (id, listener) = (view.id.clone(), Listener { number: self.listeners, sender });
-        let question = view.question.clone();
-        let before = self.waiting.insert(id, Waiting { view, listener: Some(listener) });
-        let again = before.is_some_and(|before| before.view.question == question);
+        let again =
+            self.waiting.get(&id).is_some_and(|before| before.kept && before.view.question == view.question);
+        self.waiting.insert(id, Waiting { view, kept: again, listener: Some(listener) });
         Asked::Waits { again, listener: self.listeners }
     }
 

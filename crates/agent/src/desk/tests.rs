@@ -53,6 +53,35 @@ fn world(interactive: bool) -> World {
     World { run: Arc::new(RunDesk::new(desk.clone(), told, options)), desk, journal }
 }
 
+/// How many questions are to be written down, how many are seen, and how many lines are in the journal, whenever
+/// something is to be written down.
+struct Book {
+    desk: Desk,
+    journal: Memory,
+    pages: Arc<Mutex<Vec<[usize; 3]>>>,
+}
+
+impl Keeper for Book {
+    fn keep(&self, run: &RunId) {
+        let (all, seen) = (self.desk.to_keep_of(run).len(), self.desk.pending_of(run).len());
+        self.pages.lock().unwrap().push([all, seen, self.journal.entries().len()]);
+    }
+
+    fn changed(&self) {}
+}
+
+#[tokio::test]
+async fn nobody_sees_a_question_that_is_not_written_down() {
+    let World { desk, run, journal } = world(true);
+    let pages = Arc::default();
+    desk.kept_by(Book { desk: desk.clone(), journal, pages: Arc::clone(&pages) });
+    let asked = tokio::spawn(async move { run.roots(&server()).await });
+    let view = next(&desk).await;
+    desk.answer(&view.id, Reply::Roots { allow: true }).unwrap();
+    asked.await.unwrap();
+    assert_eq!(*pages.lock().unwrap(), [[1, 0, 0], [0, 0, 2]]);
+}
+
 /// The next question, once it is there.
 async fn next(desk: &Desk) -> PendingView {
     let mut changes = desk.changes();

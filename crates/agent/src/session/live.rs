@@ -230,7 +230,7 @@ impl Live {
         if kept.record.status.is_over() {
             return;
         }
-        let pending = session.0.desk.pending_of(&self.id);
+        let pending = session.0.desk.to_keep_of(&self.id);
         kept.record.status = if pending.is_empty() { RunStatus::Running } else { RunStatus::InputRequired };
         kept.record.requests = (!pending.is_empty())
             .then(|| serde_json::to_string(&pending).ok())

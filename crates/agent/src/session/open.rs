@@ -1,17 +1,18 @@
 //! How a session is opened: taken hold of, read, and its questions put on the desk.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::watch;
 
 use super::feed::{Feed, FeedSink};
 use super::live::Live;
 use super::{Inner, Session, SessionOptions, State, no_session, short_title, unreadable};
-use crate::desk::{Desk, PendingView};
+use crate::desk::{Desk, Keeper, PendingView};
 use crate::error::AgentError;
 use crate::host::Host;
 use crate::journal::{Authorization, Journal};
+use crate::name::RunId;
 use crate::store::{SessionRecord, unix_ms};
 
 /// How far the numbers of a journal jump after a crash: more than there can be pieces of an answer that were shown
@@ -59,15 +60,7 @@ impl Session {
 
     /// Writes the questions of a run down whenever they change, and puts those of an earlier process on the desk.
     fn keep_questions(&self) {
-        let inner = Arc::downgrade(&self.0);
-        self.0.desk.keep(Box::new(move |run| {
-            let Some(session) = inner.upgrade().map(Session) else { return };
-            let current = session.lock().current.clone();
-            if let Some(live) = current.filter(|live| live.id() == run) {
-                live.keep_requests(&session);
-            }
-            session.bump();
-        }));
+        self.0.desk.kept_by(Questions(Arc::downgrade(&self.0)));
         let current = self.lock().current.clone();
         if let Some(live) = current {
             let (left, lost) = live.left_requests();
@@ -108,6 +101,25 @@ fn state(host: &Host, record: SessionRecord, options: SessionOptions) -> Result<
         ended: VecDeque::new(),
         unkept: None,
     })
+}
+
+/// Keeps the questions of a session with their runs.
+struct Questions(Weak<Inner>);
+
+impl Keeper for Questions {
+    fn keep(&self, run: &RunId) {
+        let Some(session) = self.0.upgrade().map(Session) else { return };
+        let current = session.lock().current.clone();
+        if let Some(live) = current.filter(|live| live.id() == run) {
+            live.keep_requests(&session);
+        }
+    }
+
+    fn changed(&self) {
+        if let Some(session) = self.0.upgrade().map(Session) {
+            session.bump();
+        }
+    }
 }
 
 fn new_record(options: &SessionOptions) -> SessionRecord {
