@@ -249,7 +249,7 @@ impl PipeLink {
         let Some(connection) = connection else { return Traces::default() };
         let end = connection.client.end();
         if let (Some(child), true) = (&connection.child, end.is_some()) {
-            let _ = tokio::time::timeout(LAST_WORDS, child.exited()).await;
+            let _ = tokio::time::timeout(LAST_WORDS, child.last_words()).await;
         }
         let (noise, lines) = connection.client.noise();
         Traces {
@@ -355,7 +355,7 @@ impl PipeStream {
 async fn with_stderr(error: Error, connection: &Connection) -> Error {
     let Some(child) = &connection.child else { return error };
     // The process is about to be gone; its last words come with that.
-    let _ = tokio::time::timeout(LAST_WORDS, child.exited()).await;
+    let _ = tokio::time::timeout(LAST_WORDS, child.last_words()).await;
     let stderr = child.stderr();
     let (noise, _) = connection.client.noise();
     let said = traces::tail(if stderr.trim().is_empty() { &noise } else { &stderr });

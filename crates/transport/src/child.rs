@@ -62,6 +62,8 @@ enum Stage {
     /// The process that was started has ended; others of its group may be left. `None` if that
     /// could not be found out.
     Exited(Option<ExitStatus>),
+    /// All that it wrote is read, too, as far as others did not hold its streams.
+    Read(Option<ExitStatus>),
     /// Nothing of its group is left, as far as it could be ended.
     Gone(Option<ExitStatus>),
 }
@@ -70,7 +72,7 @@ impl Stage {
     fn status(self) -> Option<ExitStatus> {
         match self {
             Self::Running => None,
-            Self::Exited(status) | Self::Gone(status) => status,
+            Self::Exited(status) | Self::Read(status) | Self::Gone(status) => status,
         }
     }
 }
@@ -96,6 +98,12 @@ impl Child {
     /// `None` if the system did not tell.
     pub async fn exited(&self) -> Option<ExitStatus> {
         self.reach(|stage| *stage != Stage::Running).await
+    }
+
+    /// Waits until the process has ended and [`stderr`](Self::stderr) holds what it wrote last. Others that hold its
+    /// streams are waited for half a second at most.
+    pub async fn last_words(&self) -> Option<ExitStatus> {
+        self.reach(|stage| matches!(stage, Stage::Read(_) | Stage::Gone(_))).await
     }
 
     /// The status of the process, if it has ended.

@@ -69,7 +69,11 @@ pub(super) async fn supervise(
     };
     stage.send_replace(Stage::Exited(status));
     let shutdown = this.shutdown;
-    tokio::join!(this.drain(status), end_rest(group, shutdown));
+    let read = async {
+        this.drain(status).await;
+        stage.send_replace(Stage::Read(status));
+    };
+    tokio::join!(read, end_rest(group, shutdown));
     end_strays(&this.mark).await;
     guard.0 = None;
     if let Some(stderr) = this.stderr.take() {

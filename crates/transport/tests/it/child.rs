@@ -8,6 +8,7 @@ use switchboard_protocol::frame::encode_request;
 use switchboard_protocol::session::{End, Opening};
 use switchboard_transport::child::{Child, ChildCommand, Shutdown};
 use switchboard_transport::{Disconnected, Lines, Pipe, PipeClient, PipeOptions};
+use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -105,6 +106,18 @@ async fn waiting_ends_with_the_process_although_a_helper_holds_its_output() {
     assert_eq!(client.noise().0, "last words");
     let helper: u32 = child.stderr().trim().parse().unwrap();
     eventually("the helper is gone", || !runs(helper)).await;
+}
+
+/// Its end may be noticed before everything is read that it wrote, or that what it started writes for it.
+#[tokio::test]
+async fn last_words_that_come_after_the_end_are_waited_for() {
+    let script = "trap '' TERM; exec 3<&0; { read -r line <&3; echo \"$line\" >&2; } & exit 3";
+    let (mut pipe, child) = sh(script).shutdown(Shutdown::default()).spawn().unwrap();
+    timeout(PATIENCE, child.exited()).await.unwrap();
+    assert_eq!(child.stderr(), "");
+    pipe.writer.write_all(b"last\n").await.unwrap();
+    let status = timeout(PATIENCE, child.last_words()).await.unwrap().unwrap();
+    assert_eq!((status.code(), child.stderr().as_str()), (Some(3), "last\n"));
 }
 
 #[tokio::test]
