@@ -299,12 +299,13 @@ impl Session {
             Err(_) => RunStatus::Failed,
         };
         let mut outcome = RunOutcome { output, ..RunOutcome::of(&result, live.calls()) };
+        // From here on, for whoever reads of the end to find it so.
+        let mut state = self.lock();
         journal.record(RunEvent::Ended {
             status,
             error: outcome.error.as_ref().map(|error| error.message.clone()),
             usage: outcome.usage,
         });
-        let mut state = self.lock();
         if state.closed {
             // It is deleted, and nothing of it is to come back.
             return;
