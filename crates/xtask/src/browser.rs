@@ -84,7 +84,9 @@ fn found_or_installed() -> Result<PathBuf> {
     }
     println!("installing chromium");
     let apt = |arguments: &[&str]| {
-        process::succeed(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+        let mut apt = Command::new("apt-get");
+        apt.args(["-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3"]);
+        process::succeed(apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
     };
     apt(&["update", "--quiet"])?;
     apt(&["install", "--yes", "--quiet", "--no-install-recommends", "chromium", "fonts-dejavu-core"])?;

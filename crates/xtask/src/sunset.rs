@@ -28,7 +28,7 @@ pub(crate) fn run(cargo: impl Fn() -> Command) -> Result<()> {
     let libraries = compiled(cargo().args(["build", "--no-default-features"]))?;
     let tests = compiled(cargo().args(["test", "--no-run"]).args(SELECTION))?;
     println!("{} files of the default program and {} of all tests, none of them legacy", libraries, tests);
-    process::succeed(cargo().args(["nextest", "run"]).args(SELECTION))
+    process::succeed(cargo().args(["nextest", "run", "--no-fail-fast"]).args(SELECTION))
 }
 
 /// Runs a build, and returns how many source files of the workspace went into it.
