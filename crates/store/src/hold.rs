@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use switchboard_agent::store::StoreError;
 
+use crate::beside;
 use crate::fault::Fault;
 
 /// Lock files that were taken away under our hands are made anew this often.
@@ -36,9 +37,7 @@ enum Taken {
 
 impl Holds {
     pub(crate) fn beside(store: &Path) -> Self {
-        let mut folder = store.as_os_str().to_owned();
-        folder.push(".locks");
-        Self { folder: folder.into(), held: Mutex::default() }
+        Self { folder: beside(store, ".locks"), held: Mutex::default() }
     }
 
     pub(crate) fn hold(&self, session: &str, fault: Fault<'_>) -> Result<(), StoreError> {

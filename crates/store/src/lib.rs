@@ -23,6 +23,8 @@ mod hold;
 mod records;
 mod schema;
 
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -38,7 +40,7 @@ use self::hold::Holds;
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A store in one file, with two more beside it while it is open, and a folder of lock files.
+/// A store in one file, with two more beside it while it is open, a lock file and a folder of them.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
@@ -55,7 +57,7 @@ impl SqliteStore {
     /// what to do.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let fault = Fault(path);
-        make_folder(path).map_err(|error| fault.io(&error))?;
+        let _one_at_a_time = make(path).map_err(|error| fault.io(&error))?;
         let mut writer = Self::connect(path).map_err(|error| fault.of(&error))?;
         schema::migrate(&mut writer, fault)?;
         let reader = Self::connect(path).map_err(|error| fault.of(&error))?;
@@ -127,22 +129,37 @@ impl SqliteStore {
     }
 }
 
-/// What is kept is for the person only.
-fn make_folder(path: &Path) -> std::io::Result<()> {
-    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
+/// Makes the file and its folders, for the person only. While the lock is held, no other process opens it: while a new
+/// file becomes one with a log beside it, SQLite would not wait for another one that does the same.
+fn make(path: &Path) -> io::Result<File> {
+    let (mut folders, mut options) = (DirBuilder::new(), OpenOptions::new());
+    folders.recursive(true);
+    options.write(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-        builder.mode(0o700);
-        builder.create(folder)?;
-        // SQLite gives the files beside it the same mode.
-        std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        folders.mode(0o700);
+        options.mode(0o600);
     }
-    #[cfg(not(unix))]
-    builder.create(folder)?;
-    Ok(())
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        folders.create(folder)?;
+    }
+    let lock = options.clone().create(true).truncate(false).open(beside(path, ".opening"))?;
+    // Where a file system has no locks, there are seldom two processes either.
+    let _ = lock.lock();
+    // SQLite gives the files beside it the same mode. One that is there must not be opened here: whoever closes it lets
+    // go of the locks of all others in this process.
+    match options.create_new(true).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(lock),
+    }
+}
+
+/// The path of a file that belongs to a store.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(end);
+    beside.into()
 }
 
 impl Store for SqliteStore {

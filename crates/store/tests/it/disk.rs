@@ -226,3 +226,29 @@ fn nobody_else_may_read_it() {
         assert_eq!(found, mode, "{name}");
     }
 }
+
+/// The locks of this process on the store's file. Whoever closes a file lets go of all of its process, also of those
+/// that somebody else took.
+#[cfg(target_os = "linux")]
+fn locks(folder: &Path) -> Vec<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let inode = fs::metadata(folder.join("data/sessions.db")).unwrap().ino();
+    let (process, inode) = (format!(" {} ", std::process::id()), format!(":{inode} "));
+    let all = fs::read_to_string("/proc/locks").unwrap();
+    let ours = all.lines().filter(|line| line.contains(&process) && line.contains(&inode));
+    ours.map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn who_opens_it_again_leaves_the_locks_of_who_has_it_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = sqlite(folder.path());
+    one.put_session(&session("one", 10)).unwrap();
+    let before = locks(folder.path());
+    assert!(!before.is_empty(), "an open store holds a lock, or other processes take its log away");
+    let other = sqlite(folder.path());
+    assert_eq!(locks(folder.path()), before);
+    drop(other);
+    assert_eq!(locks(folder.path()), before);
+}
