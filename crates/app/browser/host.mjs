@@ -6,6 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
+/** The longest that it may take to begin or to end, in milliseconds. */
+const PATIENCE = 30_000;
+
 /** `programs`: the paths of `switchboard` and of the `playground`. */
 export class Host {
   constructor(programs, model) {
@@ -39,10 +42,19 @@ export class Host {
     this.child = spawn(this.programs.switchboard, args, { env, cwd: this.folder, stdio: ["pipe", "pipe", "pipe"] });
     this.said = "";
     this.child.stderr.on("data", (piece) => { this.said = (this.said + piece).slice(-20_000); });
-    this.ended = new Promise((resolve) => { this.child.once("exit", resolve); });
+    this.ended = new Promise((resolve) => {
+      this.child.once("exit", () => resolve("ended"));
+      this.child.once("error", (error) => { this.said += error; resolve("ended"); });
+    });
+    const silent = new Promise((resolve) => { this.child.once("close", resolve); });
     const line = new Promise((resolve) => { createInterface({ input: this.child.stdout }).once("line", resolve); });
-    const first = await Promise.race([line, this.ended.then(() => undefined)]);
-    if (!first) throw new Error(`switchboard serve ended at once:\n${this.said}`);
+    const first = await soon(Promise.race([line, this.ended]));
+    if (first === "late" || first === "ended") {
+      await this.kill();
+      // Its last words may come after its end.
+      await soon(silent);
+      throw new Error(`switchboard serve ${first === "late" ? `did not say within ${PATIENCE / 1000} s where it listens` : "ended at once"}:\n${this.said}`);
+    }
     Object.assign(this, JSON.parse(first));
     this.listen = this.address;
     this.origin = `http://${this.address}`;
@@ -54,9 +66,27 @@ export class Host {
     await this.ended;
   }
 
+  /** Ends it as ctrl-c does. One that does not end by that is an error. */
   async close() {
     this.child?.kill("SIGINT");
-    await this.ended;
-    rmSync(this.folder, { recursive: true, force: true });
+    const late = (await soon(this.ended)) === "late";
+    if (late) await this.kill();
+    try {
+      rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+    } catch (error) {
+      console.log(`${this.folder} is left: ${error.message}`);
+    }
+    if (late) throw new Error(`switchboard serve did not end within ${PATIENCE / 1000} s of SIGINT:\n${this.said}`);
+  }
+}
+
+/** What comes of it, or "late" where that takes too long. */
+async function soon(promise) {
+  let timer;
+  const late = new Promise((resolve) => { timer = setTimeout(resolve, PATIENCE, "late"); });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -24,6 +24,7 @@ const model = await startModel(scenes);
 const host = new Host({ switchboard, playground }, model);
 let browser;
 let suite;
+let whole = true;
 try {
   await host.start();
   const quiet = ["--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"];
@@ -36,12 +37,17 @@ try {
   await looks(suite, axe);
   await sturdy(suite);
 } catch (error) {
+  whole = false;
   console.log(error);
   console.log(host.said);
-} finally {
-  await browser?.close();
-  model.close();
-  await host.close();
+}
+for (const ended of [browser, model, host]) {
+  try {
+    await ended?.close();
+  } catch (error) {
+    whole = false;
+    console.log(error);
+  }
 }
 console.log(`${suite?.passed ?? 0} passed, ${suite?.failed.length ?? 0} failed`);
-process.exit(suite && suite.passed > 0 && suite.failed.length === 0 ? 0 : 1);
+process.exit(whole && suite.passed > 0 && suite.failed.length === 0 ? 0 : 1);
