@@ -9,12 +9,17 @@ import { createInterface } from "node:readline";
 /** The longest that it may take to begin or to end, in milliseconds. */
 const PATIENCE = 30_000;
 
+/** Where it listens: below the ports that a system gives out by itself, so that its own is still free after a `kill`. */
+const PORTS = { first: 20_000, count: 12_000 };
+
+/** How many ports are tried. */
+const TRIES = 20;
+
 /** `programs`: the paths of `switchboard` and of the `playground`. */
 export class Host {
   constructor(programs, model) {
     this.folder = mkdtempSync(join(tmpdir(), "switchboard-browser-"));
     this.words = join(this.folder, "words.txt");
-    this.listen = "127.0.0.1:0";
     this.programs = programs;
     this.reword("Says something that is always the same.");
     const text = (value) => JSON.stringify(value);
@@ -31,14 +36,28 @@ export class Host {
     writeFileSync(this.words, words);
   }
 
+  /** Starts it: where it was before, or the first time on a port that is free. */
   async start() {
+    const first = Math.floor(Math.random() * PORTS.count);
+    for (let at = 0; ; at += 1) {
+      const listen = this.address ?? `127.0.0.1:${PORTS.first + ((first + at) % PORTS.count)}`;
+      try {
+        await this.serve(listen);
+        break;
+      } catch (error) {
+        if (this.address || at + 1 === TRIES || !this.said.includes("cannot listen on")) throw error;
+      }
+    }
+  }
+
+  async serve(listen) {
     const { PATH, TMPDIR } = process.env;
     const env = {
       PATH, HOME: this.folder, SWITCHBOARD_CONFIG_DIR: join(this.folder, "none"), SWITCHBOARD_DATA_DIR: join(this.folder, "data"),
       SWITCHBOARD_NO_LOCAL_MODELS: "1", SWITCHBOARD_SECRETS: "file", SWITCHBOARD_SYSTEM_CONFIG: join(this.folder, "none.toml"),
     };
     if (TMPDIR) env.TMPDIR = TMPDIR;
-    const args = ["--json", "--config", join(this.folder, "config.toml"), "serve", "--listen", this.listen];
+    const args = ["--json", "--config", join(this.folder, "config.toml"), "serve", "--listen", listen];
     this.child = spawn(this.programs.switchboard, args, { env, cwd: this.folder, stdio: ["pipe", "pipe", "pipe"] });
     this.said = "";
     this.child.stderr.on("data", (piece) => { this.said = (this.said + piece).slice(-20_000); });
@@ -56,7 +75,6 @@ export class Host {
       throw new Error(`switchboard serve ${first === "late" ? `did not say within ${PATIENCE / 1000} s where it listens` : "ended at once"}:\n${this.said}`);
     }
     Object.assign(this, JSON.parse(first));
-    this.listen = this.address;
     this.origin = `http://${this.address}`;
   }
 
