@@ -36,7 +36,7 @@ export class Host {
     writeFileSync(this.words, words);
   }
 
-  /** Starts it: where it was before, or the first time on a port that is free. */
+  /** Starts it, with its servers: where it was before, or the first time on a port that is free. */
   async start() {
     const first = Math.floor(Math.random() * PORTS.count);
     for (let at = 0; ; at += 1) {
@@ -48,6 +48,7 @@ export class Host {
         if (this.address || at + 1 === TRIES || !this.said.includes("cannot listen on")) throw error;
       }
     }
+    await this.settled();
   }
 
   async serve(listen) {
@@ -76,6 +77,34 @@ export class Host {
     }
     Object.assign(this, JSON.parse(first));
     this.origin = `http://${this.address}`;
+  }
+
+  /** Waits until no server is being started any more: a run waits for them only for a moment. */
+  async settled() {
+    const response = await this.fetch("GET", "/events", { signal: AbortSignal.timeout(PATIENCE) });
+    let text = "";
+    // Whoever leaves the loop cancels the stream.
+    for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+      const events = (text + piece).split("\n\n");
+      text = events.pop();
+      for (const event of events) {
+        const [, list] = /^event: servers\ndata: (.*)$/m.exec(event) ?? [];
+        if (list && !JSON.parse(list).some(({ state }) => ["starting", "restarting"].includes(state))) return;
+      }
+    }
+    throw new Error(`the events ended before the servers had started:\n${this.said}`);
+  }
+
+  /** Asks its API, as a program does. */
+  async request(method, path, body) {
+    const response = await this.fetch(method, path, { body: body && JSON.stringify(body) });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text ? JSON.parse(text) : undefined;
+  }
+
+  fetch(method, path, more) {
+    return fetch(`${this.origin}${path}`, { method, headers: { authorization: `Bearer ${this.token}`, "content-type": "application/json" }, ...more });
   }
 
   /** Ends it as `kill -9` does. */
