@@ -20,7 +20,7 @@ export async function looks(suite, axe) {
     for (const stage of STAGES) await page.locator(`.stage-chip.seen[data-stage=${stage}]`).waitFor();
     const rows = page.locator(".row");
     holds((await rows.count()) > 15, `${await rows.count()} rows`);
-    await page.locator(".row[data-stage=invocation]").first().click();
+    await page.locator(".row[data-stage=invocation]", { hasText: "climate #1" }).click();
     await page.locator(".detail .json").first().waitFor();
     holds((await page.locator(".detail").innerText()).includes("kitchen"), "the arguments are there");
     await page.keyboard.press("Escape");
@@ -87,7 +87,7 @@ export async function looks(suite, axe) {
         await page.locator("select[aria-label=Run]").selectOption({ index: 0 });
         await page.evaluate(() => { document.querySelector(".chart").scrollTop = 0; });
         await look("lifecycle");
-        await page.locator(".row[data-stage=invocation]").first().click();
+        await page.locator(".row[data-stage=invocation]", { hasText: "climate #1" }).click();
         await look("lifecycle-open");
         await go(page, "servers");
         const server = page.locator("[data-server=playground]");

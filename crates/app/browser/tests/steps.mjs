@@ -19,23 +19,28 @@ export async function answered(page) {
 /** The card of the question that waits. */
 export const card = (page) => last(page).locator(".ask").first();
 
+/** The same card, whatever else is asked meanwhile. */
+async function pinned(page) {
+  return page.locator(`[data-request="${await card(page).getAttribute("data-request")}"]`);
+}
+
 /** Allows what is asked, as far as the words say. */
 export async function allow(page, words) {
-  const ask = card(page);
-  await ask.waitFor();
+  const ask = await pinned(page);
   if (words) {
     const options = await ask.locator("[data-scope] option").allTextContents();
     const at = options.findIndex((option) => option.includes(words));
     if (at < 0) throw new Error(`${words} is not offered: ${options.join(", ")}`);
     await ask.locator("[data-scope]").selectOption({ index: at });
   }
-  const id = await ask.getAttribute("data-request");
   await ask.locator("[data-answer=allow]").click();
-  await page.locator(`[data-request="${id}"]`).waitFor({ state: "detached" });
+  await ask.waitFor({ state: "detached" });
 }
 
 export async function deny(page) {
-  await card(page).locator("[data-answer=deny]").click();
+  const ask = await pinned(page);
+  await ask.locator("[data-answer=deny]").click();
+  await ask.waitFor({ state: "detached" });
 }
 
 /** A new conversation. */
