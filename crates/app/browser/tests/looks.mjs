@@ -31,7 +31,9 @@ export async function looks(suite, axe) {
     await fresh(page);
     const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.dataset.answer || document.activeElement.textContent);
     const tabTo = async (wanted, key = "Tab") => {
-      for (let step = 0; step < 60; step += 1) {
+      // Once around, however many conversations there are.
+      const most = await page.locator("a, button, select, textarea, [tabindex]").count();
+      for (let step = 0; step <= most; step += 1) {
         if ((await focused()) === wanted) return;
         await page.keyboard.press(key);
       }
