@@ -27,6 +27,20 @@ export function fill(parent, ...children) {
   return parent;
 }
 
+/**
+ * Puts just these nodes into an element, in this order. What is there already and stays is not taken out: in the middle
+ * of a click it would lose the click. What has to go elsewhere keeps the focus.
+ */
+export function arrange(parent, ...children) {
+  const wanted = children.flat(Infinity).filter((child) => child instanceof Node);
+  const focused = parent.contains(document.activeElement) && document.activeElement;
+  const stays = new Set(wanted);
+  for (const child of [...parent.childNodes]) if (!stays.has(child)) child.remove();
+  wanted.forEach((child, at) => { if (parent.childNodes[at] !== child) parent.insertBefore(child, parent.childNodes[at] ?? null); });
+  if (focused && focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
+  return parent;
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** An SVG element. */

@@ -1,6 +1,6 @@
 // The page: who is shown, which conversation, and the one event stream behind it all.
 
-import { announce, fill, h, icon, prose, toast } from "./dom.js";
+import { announce, arrange, fill, h, icon, prose, toast } from "./dom.js";
 import { del, get, listen, post, request } from "./api.js";
 import { ago } from "./text.js";
 import { SessionState } from "./state.js";
@@ -17,6 +17,10 @@ class App {
   constructor() {
     Object.assign(this, { servers: [], models: [], sessions: [], session: undefined, record: undefined, chosenModel: undefined, chosenServers: undefined });
     this.pages = { chat: new ChatPage(this), lifecycle: new LifecyclePage({ pick: (run) => { location.hash = `#/lifecycle/${encodeURIComponent(run)}`; } }), servers: new ServersPage(this) };
+    this.rows = new Map();
+    // No row goes elsewhere while one is pressed. The click comes right after the pointer is let go of.
+    byId("sessions").addEventListener("pointerdown", (event) => { this.pressed ||= event.button === 0; });
+    for (const over of ["pointerup", "pointercancel"]) addEventListener(over, () => { if (this.pressed) setTimeout(() => { this.pressed = false; this.list(); }); });
     addEventListener("hashchange", () => this.route());
     byId("new-session").addEventListener("click", () => this.leave());
     byId("open-side").addEventListener("click", () => this.side(true));
@@ -109,14 +113,25 @@ class App {
 
   list() {
     byId("older").hidden = this.sessions.length < LISTED;
-    fill(byId("sessions"), this.sessions.map((session) => h("li", { class: session.id === this.session?.id ? "current" : undefined },
-      h("a", { href: "#/chat", "aria-current": session.id === this.session?.id ? "true" : undefined, onclick: () => { this.side(false); if (session.id !== this.session?.id) this.show(session.id); } }, session.title || "New conversation", h("small", {}, ago(session.updated_ms))),
-      MARKS[session.state] && h("span", { class: "waits", title: MARKS[session.state] }),
-      h("button", { type: "button", class: "icon", "aria-label": `Delete ${session.title || "conversation"}`, onclick: () => this.remove(session) }, icon("trash")))));
+    const shown = new Set(this.sessions.map((session) => session.id));
+    for (const session of this.sessions) this.row(session.id).update(session, session.id === this.session?.id);
+    if (this.pressed) return;
+    for (const id of this.rows.keys()) if (!shown.has(id)) this.rows.delete(id);
+    arrange(byId("sessions"), this.sessions.map((session) => this.row(session.id).element));
   }
 
-  async remove(session) {
-    if (!confirm(`Delete "${session.title}" with all that belongs to it?`)) return;
+  row(id) {
+    let row = this.rows.get(id);
+    if (!row) {
+      row = new SessionRow({ open: () => { this.side(false); if (id !== this.session?.id) this.show(id); }, remove: () => this.remove(id) });
+      this.rows.set(id, row);
+    }
+    return row;
+  }
+
+  async remove(id) {
+    const session = this.sessions.find((known) => known.id === id);
+    if (!session || !confirm(`Delete "${session.title}" with all that belongs to it?`)) return;
     try {
       await del(`/sessions/${encodeURIComponent(session.id)}`);
       this.sessions = this.sessions.filter((other) => other.id !== session.id);
@@ -160,6 +175,30 @@ class App {
       this.left();
     }
     this.linked = state;
+  }
+}
+
+/** A conversation in the list. What can be pressed in it is made once. */
+class SessionRow {
+  constructor({ open, remove }) {
+    this.title = document.createTextNode("");
+    this.ago = h("small");
+    this.link = h("a", { href: "#/chat", onclick: open }, this.title, this.ago);
+    this.waits = h("span", { class: "waits" });
+    this.bin = h("button", { type: "button", class: "icon", onclick: remove }, icon("trash"));
+    this.element = h("li", {}, this.link, this.bin);
+  }
+
+  update(session, current) {
+    this.title.data = session.title || "New conversation";
+    this.ago.textContent = ago(session.updated_ms);
+    this.element.classList.toggle("current", current);
+    if (current) this.link.setAttribute("aria-current", "true");
+    else this.link.removeAttribute("aria-current");
+    this.bin.setAttribute("aria-label", `Delete ${session.title || "conversation"}`);
+    const mark = MARKS[session.state];
+    if (mark) this.waits.title = mark;
+    arrange(this.element, this.link, mark && this.waits, this.bin);
   }
 }
 

@@ -50,6 +50,29 @@ export async function conversations(suite) {
     await listed.locator(".waits").waitFor({ state: "detached" });
   });
 
+  await suite.test("a click on a conversation counts, whatever moves in the list meanwhile", async (visit) => {
+    const { host } = visit;
+    const page = await visit.open();
+    const row = (title) => page.locator("#sessions li", { hasText: title });
+    const begin = async (input, session) => (await host.request("POST", "/run?wait=false", { input, session })).id;
+    const sessions = [];
+    for (const title of ["The one that comes up", "The one that is pressed", "The one that comes last"]) {
+      sessions.push((await host.request("POST", "/sessions")).id);
+      await begin(title, sessions.at(-1));
+      await row(title).waitFor();
+    }
+    await row("is pressed").locator("a").hover();
+    await page.mouse.down();
+    const run = await begin("Note something that waits", sessions[0]);
+    await row("comes up").locator(".waits").waitFor();
+    await page.mouse.up();
+    await page.locator("[data-run]", { hasText: "The one that is pressed" }).waitFor();
+    same(await row("is pressed").locator("a").getAttribute("aria-current"), "true", "it is marked");
+    await page.locator("#sessions li:first-child", { hasText: "The one that comes up" }).waitFor();
+    await host.request("DELETE", `/run/${run}`);
+    await row("comes up").locator(".waits").waitFor({ state: "detached" });
+  });
+
   await suite.test("an answer appears as it is written", async (visit) => {
     const page = await visit.open();
     await ask(page, "Tell me about tea");
