@@ -1,6 +1,6 @@
 // A call of a tool as a card: whose it is, what it is called with, how far it is, and what came of it.
 
-import { fill, h, tabs, toast } from "./dom.js";
+import { Tabs, arrange, h, toast } from "./dom.js";
 import { del } from "./api.js";
 import { json, size, took, visible } from "./text.js";
 import { questionCard } from "./questions.js";
@@ -14,7 +14,7 @@ const WORDS = {
 /** Keeps one card up to date; what a person has opened stays open. */
 export class CallCard {
   constructor(session, run, call) {
-    Object.assign(this, { session, run, call, open: false });
+    Object.assign(this, { session, run, call, open: false, cards: new Map(), panels: new Map() });
     this.head = h("div", { class: "call-head" });
     this.body = h("div", { class: "call-body", hidden: true });
     this.asks = h("div", {});
@@ -22,6 +22,8 @@ export class CallCard {
     this.barText = h("span", { class: "small muted" });
     this.element = h("article", { class: "card call", "data-call": call.call, "aria-label": `Call of ${call.tool ?? call.name}` }, this.head, this.asks, this.body);
     this.toggle = h("button", { type: "button", class: "call-toggle", "aria-label": "Details", "aria-expanded": "false", onclick: () => this.setOpen(!this.open) });
+    this.end = h("span", { class: "end" });
+    this.stop = h("button", { type: "button", class: "small", onclick: () => this.cancel() }, "Cancel");
   }
 
   setOpen(open) {
@@ -41,11 +43,10 @@ export class CallCard {
     const key = JSON.stringify([call.state, call.server, call.tool, call.name, call.took, call.cancelled, info?.revision]);
     if (key !== this.drawnHead) {
       this.drawnHead = key;
-      fill(this.head, this.toggle,
+      arrange(this.end, h("span", { class: `state-word ${tone}` }, call.cancelled && live ? "cancel sent, server still running" : word), call.took !== undefined && h("span", {}, took(call.took)), live && !call.cancelled && this.stop);
+      arrange(this.head, this.toggle,
         call.server && h("span", { class: `badge ${info?.session ? "legacy" : "modern"}`, title: info?.revision ? `revision ${info.revision}` : undefined }, visible(call.server), info && ` · ${info.session ? "legacy" : "modern"}`),
-        h("span", { class: "name" }, visible(call.tool ?? call.name ?? "")),
-        h("span", { class: "end" }, h("span", { class: `state-word ${tone}` }, call.cancelled && live ? "cancel sent, server still running" : word), call.took !== undefined && h("span", {}, took(call.took)),
-          live && !call.cancelled && h("button", { type: "button", class: "small", onclick: () => this.cancel() }, "Cancel")));
+        h("span", { class: "name" }, visible(call.tool ?? call.name ?? "")), this.end);
     }
     this.progress(live);
     this.questions();
@@ -67,11 +68,12 @@ export class CallCard {
     }
   }
 
+  /** A question stays as it is while others come and go: somebody may be filling it in. */
   questions() {
     const waiting = this.call.requests.filter((id) => this.session.pending.has(id));
-    const shown = [...this.asks.children].map((child) => child.dataset.request);
-    if (waiting.join() === shown.join()) return;
-    fill(this.asks, waiting.map((id) => questionCard(this.session.pending.get(id))));
+    for (const id of this.cards.keys()) if (!waiting.includes(id)) this.cards.delete(id);
+    for (const id of waiting) if (!this.cards.has(id)) this.cards.set(id, questionCard(this.session.pending.get(id)));
+    arrange(this.asks, waiting.map((id) => this.cards.get(id)));
     this.asks.classList.toggle("call-asks", waiting.length > 0);
   }
 
@@ -90,17 +92,41 @@ export class CallCard {
     const key = JSON.stringify([call.state, call.wire.length, call.forModel?.length, call.artefacts?.length]);
     if (key === this.drawnBody) return;
     this.drawnBody = key;
+    const entries = this.entries();
+    const chosen = call.outcome?.result ? Math.max(1, entries.findIndex(([name]) => name === "Text")) : 0;
+    if (this.tabs) this.tabs.renew(entries, chosen);
+    else this.tabs = new Tabs("Details of the call", entries, chosen);
+    arrange(this.body, this.tabs.element, call.by && h("p", { class: "small muted" }, "Allowed by ", visible(call.by)), call.rule && !call.by && h("p", { class: "small muted" }, "Asked by ", visible(call.rule)));
+  }
+
+  entries() {
+    const { call } = this;
     const result = call.outcome?.result;
-    const text = (result?.content ?? []).filter((block) => block.type === "text").map((block) => block.text).join("\n\n");
-    const entries = [["Arguments", () => json(call.arguments ?? {}, "Arguments")]];
-    if (text || call.problem || call.outcome?.message) entries.push(["Text", () => h("div", { class: "text", tabindex: "0" }, visible(text || call.problem || call.outcome.message))]);
-    if (result?.structuredContent !== undefined) entries.push(["Structured", () => json(result.structuredContent, "Structured content")]);
+    const text = (result?.content ?? []).filter((block) => block.type === "text").map((block) => block.text).join("\n\n") || call.problem || call.outcome?.message;
+    const entries = [["Arguments", () => this.panel("Arguments", call.arguments, () => json(call.arguments ?? {}, "Arguments"))]];
+    if (text) entries.push(["Text", () => this.panel("Text", text, () => h("div", { class: "text", tabindex: "0" }, visible(text)))]);
+    if (result?.structuredContent !== undefined) entries.push(["Structured", () => this.panel("Structured", result, () => json(result.structuredContent, "Structured content"))]);
     const artefacts = artefactsOf(call);
-    if (artefacts.length) entries.push([`Artefacts (${artefacts.length})`, () => h("div", { class: "artefacts" }, artefacts.map(artefact))]);
-    if (call.forModel !== undefined) entries.push(["For the model", () => h("div", { class: "text", tabindex: "0" }, call.leftOut && h("p", { class: "muted" }, `${size(call.leftOut)} were left out; the whole is kept.`), visible(call.forModel))]);
-    if (call.wire.length) entries.push(["Wire", () => h("div", {}, call.wire.map(wireRow))]);
-    const chosen = result ? Math.max(1, entries.findIndex(([name]) => name === "Text")) : 0;
-    fill(this.body, tabs("Details of the call", entries, Math.min(chosen, entries.length - 1)), call.by && h("p", { class: "small muted" }, "Allowed by ", visible(call.by)), call.rule && !call.by && h("p", { class: "small muted" }, "Asked by ", visible(call.rule)));
+    if (artefacts.length) entries.push([`Artefacts (${artefacts.length})`, () => this.panel("Artefacts", call.artefacts ?? result, () => h("div", { class: "artefacts" }, artefacts.map(artefact)))]);
+    if (call.forModel !== undefined) entries.push(["For the model", () => this.panel("For the model", call.forModel, () => h("div", { class: "text", tabindex: "0" }, call.leftOut && h("p", { class: "muted" }, `${size(call.leftOut)} were left out; the whole is kept.`), visible(call.forModel)))]);
+    if (call.wire.length) entries.push(["Wire", () => this.wire()]);
+    return entries;
+  }
+
+  /** A panel, made again only where what it shows is another. */
+  panel(name, shown, make) {
+    const kept = this.panels.get(name);
+    if (kept?.shown === shown) return kept.element;
+    const element = make();
+    this.panels.set(name, { shown, element });
+    return element;
+  }
+
+  /** The wire only grows. */
+  wire() {
+    const list = this.panel("Wire", this.call, () => h("div"));
+    for (const line of this.call.wire.slice(list.children.length)) list.append(wireRow(line));
+    return list;
   }
 }
 

@@ -1,6 +1,6 @@
 // The chat: what was said, the calls between, the questions that wait.
 
-import { announce, fill, h, prose, toast } from "./dom.js";
+import { announce, arrange, fill, h, prose, toast } from "./dom.js";
 import { del, get, post } from "./api.js";
 import { count, took, visible } from "./text.js";
 import { markdown } from "./markdown.js";
@@ -19,6 +19,8 @@ export class ChatPage {
     this.inner = h("div", { class: "log-inner" });
     this.log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: "0" }, this.inner);
     this.queue = h("div", { class: "queue", hidden: true });
+    this.queued = new Map();
+    this.welcome = new Welcome();
     this.composer = new Composer({ send: (what) => this.send(what), stop: () => this.stop(), servers: { all: () => app.servers, chosen: () => app.chosenServers, choose: (names) => { app.chosenServers = names; } } });
     this.head = h("div", { class: "chat-head" }, this.title, this.meter, this.model);
     this.element = h("div", { class: "chat" }, this.head, this.log, this.queue, this.composer.element);
@@ -43,11 +45,10 @@ export class ChatPage {
     const { session, record } = this.app;
     this.title.textContent = record?.title || "New conversation";
     if (!session || !session.runs.length) {
-      const key = JSON.stringify(this.app.servers.map(({ name, state, tools }) => [name, state, tools]));
-      if (!this.inner.querySelector(".empty") || this.welcomed !== key) fill(this.inner, this.welcome());
-      this.welcomed = key;
+      this.welcome.update(this.app.servers);
+      arrange(this.inner, this.welcome.element);
     } else {
-      this.inner.querySelector(".empty")?.remove();
+      this.welcome.element.remove();
       for (const run of session.runs) this.view(run).update();
       for (const [id, view] of this.views) {
         if (session.runs.some((run) => run.id === id)) continue;
@@ -60,15 +61,6 @@ export class ChatPage {
     this.composer.setBusy(Boolean(last && ["running", "input_required"].includes(last.status)));
     this.context(last);
     if (this.stick) this.log.scrollTop = this.log.scrollHeight;
-  }
-
-  welcome() {
-    const ready = this.app.servers.filter((server) => server.state === "ready");
-    const tools = ready.reduce((sum, server) => sum + (server.tools ?? 0), 0);
-    const bad = this.app.servers.filter((server) => server.state === "failed");
-    return h("div", { class: "empty" }, h("h1", {}, "Every tool call, connected"),
-      h("p", {}, prose(this.app.servers.length ? `${ready.length} of ${this.app.servers.length} servers are ready, with ${tools} tools. You see every call before it leaves.` : "No server is configured. Add one with `switchboard servers add`, or use the files of another host.")),
-      bad.length > 0 && h("p", {}, h("a", { href: "#/servers" }, bad.length === 1 ? `${bad[0].name} does not work` : `${bad.length} servers do not work`)));
   }
 
   view(run) {
@@ -88,8 +80,15 @@ export class ChatPage {
     if (waiting.length > (this.waited ? this.waited.split(",").length : 0)) announce(`${waiting.length} question${waiting.length === 1 ? "" : "s"} for you.`);
     this.waited = key;
     this.queue.hidden = waiting.length === 0;
-    fill(this.queue, h("span", {}, waiting.length === 1 ? "One question waits for you:" : `${waiting.length} questions wait for you:`), waiting.slice(0, 6).map((request) =>
-      h("button", { type: "button", class: "small", onclick: () => { const card = document.getElementById(`ask-${request.request}`); card?.scrollIntoView({ block: "center" }); card?.focus(); } }, visible(request.question.tool ?? request.question.server ?? "question"))));
+    for (const id of this.queued.keys()) if (!waiting.some((request) => request.request === id)) this.queued.delete(id);
+    arrange(this.queue, h("span", {}, waiting.length === 1 ? "One question waits for you:" : `${waiting.length} questions wait for you:`), waiting.slice(0, 6).map((request) => this.way(request)));
+  }
+
+  /** The way to a question that waits. */
+  way({ request: id, question }) {
+    const go = () => { const card = document.getElementById(`ask-${id}`); card?.scrollIntoView({ block: "center" }); card?.focus(); };
+    if (!this.queued.has(id)) this.queued.set(id, h("button", { type: "button", class: "small", onclick: go }, visible(question.tool ?? question.server ?? "question")));
+    return this.queued.get(id);
   }
 
   context(run) {
@@ -137,6 +136,29 @@ export class ChatPage {
   }
 }
 
+/** What stands where nothing was asked yet. */
+class Welcome {
+  constructor() {
+    this.ready = h("p");
+    this.way = h("a", { href: "#/servers" });
+    this.bad = h("p", {}, this.way);
+    this.element = h("div", { class: "empty" }, h("h1", {}, "Every tool call, connected"), this.ready);
+  }
+
+  update(servers) {
+    const key = JSON.stringify(servers.map(({ name, state, tools }) => [name, state, tools]));
+    if (key === this.drawn) return;
+    this.drawn = key;
+    const ready = servers.filter((server) => server.state === "ready");
+    const tools = ready.reduce((sum, server) => sum + (server.tools ?? 0), 0);
+    const bad = servers.filter((server) => server.state === "failed");
+    fill(this.ready, prose(servers.length ? `${ready.length} of ${servers.length} servers are ready, with ${tools} tools. You see every call before it leaves.` : "No server is configured. Add one with `switchboard servers add`, or use the files of another host."));
+    this.way.textContent = bad.length === 1 ? `${bad[0].name} does not work` : `${bad.length} servers do not work`;
+    if (!bad.length) this.bad.remove();
+    else if (!this.bad.isConnected) this.element.append(this.bad);
+  }
+}
+
 /** One question with its answer. */
 class RunView {
   constructor(app, run) {
@@ -144,6 +166,8 @@ class RunView {
     this.user = h("div", { class: "user" });
     this.items = h("div", { class: "said" });
     this.foot = h("div", { class: "run-foot" });
+    this.goOn = h("button", { type: "button", class: "small", onclick: () => this.resume() }, "Go on");
+    this.way = h("a", { href: `#/lifecycle/${encodeURIComponent(run.id)}` }, "Lifecycle");
     this.element = h("section", { class: "said", "data-run": run.id, "aria-label": `Question: ${run.question.slice(0, 80)}` }, this.user, this.items, this.foot);
   }
 
@@ -180,13 +204,14 @@ class RunView {
     }
   }
 
-  async resume(control) {
-    control.disabled = true;
+  async resume() {
+    this.goOn.disabled = true;
     try {
       await post(`/run/${encodeURIComponent(this.run.id)}/resume?wait=false`);
     } catch (error) {
-      control.disabled = false;
       toast(error.message, error.hint);
+    } finally {
+      this.goOn.disabled = false;
     }
   }
 
@@ -200,10 +225,9 @@ class RunView {
     const live = run.status === "running" || run.status === "input_required";
     this.element.setAttribute("aria-busy", String(live));
     const facts = [run.ended && took(run.ended - run.at), run.usage && (run.usage.input_tokens || run.usage.output_tokens) && `${count(run.usage.input_tokens + run.usage.output_tokens)} tokens`, run.selector];
-    fill(this.foot, run.status === "failed" && h("div", { class: "failed" }, visible(run.error ?? "The run failed."), run.hint && h("div", {}, prose(run.hint))), run.status === "cancelled" && h("span", {}, "Stopped."),
-      left && h("span", {}, "The host was ended in the middle of this."), left && h("button", { type: "button", class: "small", onclick: (event) => this.resume(event.currentTarget) }, "Go on"),
-      live ? !left && h("span", {}, run.status === "input_required" ? "waits for you" : "working…") : facts.filter(Boolean).map((fact) => h("span", {}, fact)),
-      h("a", { href: `#/lifecycle/${encodeURIComponent(run.id)}` }, "Lifecycle"));
+    arrange(this.foot, run.status === "failed" && h("div", { class: "failed" }, visible(run.error ?? "The run failed."), run.hint && h("div", {}, prose(run.hint))), run.status === "cancelled" && h("span", {}, "Stopped."),
+      left && h("span", {}, "The host was ended in the middle of this."), left && this.goOn,
+      live ? !left && h("span", {}, run.status === "input_required" ? "waits for you" : "working…") : facts.filter(Boolean).map((fact) => h("span", {}, fact)), this.way);
   }
 }
 

@@ -1,6 +1,6 @@
 // Where one writes: text, files, `/` for the prompts of servers, `@` for their resources.
 
-import { fill, h, icon, toast } from "./dom.js";
+import { arrange, fill, h, icon, toast } from "./dom.js";
 import { get, post } from "./api.js";
 import { size, visible } from "./text.js";
 
@@ -91,8 +91,8 @@ export class Composer {
   }
 
   showFiles() {
-    fill(this.fileList, this.files.map((file) => h("span", { class: "badge" }, visible(file.name), ` ${size(file.size ?? 0)}`,
-      h("button", { type: "button", "aria-label": `Remove ${file.name}`, onclick: () => { this.files = this.files.filter((other) => other !== file); this.showFiles(); } }, "×"))));
+    arrange(this.fileList, this.files.map((file) => (file.badge ??= h("span", { class: "badge" }, visible(file.name), ` ${size(file.size ?? 0)}`,
+      h("button", { type: "button", "aria-label": `Remove ${file.name}`, onclick: () => { this.files = this.files.filter((other) => other !== file); this.showFiles(); } }, "×")))));
   }
 
   /** What stands before the caret decides what is suggested. */

@@ -64,31 +64,62 @@ export function icon(name) {
   return svg("svg", { viewBox: "0 0 20 20", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
 }
 
-/** Tabs over panels that are made when they are first shown: `[[label, make], …]`. */
-export function tabs(label, entries, chosen = 0) {
-  const panel = h("div", { class: "tabpanel", role: "tabpanel", tabindex: "0" });
-  const list = h("div", { class: "tablist", role: "tablist", "aria-label": label });
-  const show = (at, focus) => {
-    [...list.children].forEach((button, index) => {
+/**
+ * Tabs over panels that are made when they are first shown: `[[label, make], …]`. `renew` takes other entries: what has
+ * the same label stays chosen, and a panel that `make` gives again stays as it is.
+ */
+export class Tabs {
+  constructor(label, entries, chosen = 0) {
+    this.panel = h("div", { class: "tabpanel", role: "tabpanel", tabindex: "0" });
+    this.list = h("div", { class: "tablist", role: "tablist", "aria-label": label, onkeydown: (event) => this.key(event) });
+    this.element = h("div", { class: "tabs-box" }, this.list, this.panel);
+    this.buttons = new Map();
+    this.renew(entries, chosen);
+  }
+
+  /** `chosen` counts where nobody has chosen another. */
+  renew(entries, chosen = 0) {
+    this.entries = entries;
+    arrange(this.list, entries.map(([name]) => this.button(name)));
+    const kept = entries.findIndex(([name]) => name === this.taken);
+    this.show(kept < 0 ? Math.min(chosen, entries.length - 1) : kept);
+  }
+
+  button(name) {
+    let button = this.buttons.get(name);
+    if (!button) {
+      button = h("button", { type: "button", role: "tab", onclick: () => this.take(this.entries.findIndex((entry) => entry[0] === name)) }, name);
+      this.buttons.set(name, button);
+    }
+    return button;
+  }
+
+  take(at) {
+    this.taken = this.entries[at][0];
+    this.show(at);
+  }
+
+  show(at) {
+    [...this.list.children].forEach((button, index) => {
       button.setAttribute("aria-selected", String(index === at));
       button.tabIndex = index === at ? 0 : -1;
-      if (index === at && focus) button.focus();
     });
-    fill(panel, entries[at][1]());
-  };
-  entries.forEach(([name], at) => {
-    list.append(h("button", { type: "button", role: "tab", onclick: () => show(at) }, name));
-  });
-  list.addEventListener("keydown", (event) => {
+    arrange(this.panel, this.entries[at][1]());
+  }
+
+  key(event) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
-    const at = [...list.children].findIndex((button) => button.tabIndex === 0);
-    show((at + step + entries.length) % entries.length, true);
+    const buttons = [...this.list.children];
+    const at = (buttons.findIndex((button) => button.tabIndex === 0) + step + buttons.length) % buttons.length;
+    this.take(at);
+    buttons[at].focus();
     event.preventDefault();
-  });
-  show(Math.min(chosen, entries.length - 1));
-  return h("div", { class: "tabs-box" }, list, panel);
+  }
 }
+
+/** Tabs that stay what they are. */
+export const tabs = (...all) => new Tabs(...all).element;
 
 /** A short word to whoever looks or listens. */
 export function announce(text) {

@@ -1,7 +1,7 @@
 // The picture of a run: who said what to whom, in order, with the nine stages marked. Drawn from the journal alone.
 
 import { get } from "./api.js";
-import { fill, h, tabs } from "./dom.js";
+import { arrange, fill, h, tabs } from "./dom.js";
 import { clock, json, took, visible } from "./text.js";
 import { isPiece } from "./state.js";
 
@@ -63,10 +63,13 @@ export class LifecyclePage {
   }
 
   choices(runs, run) {
-    const known = [...this.select.options].map((option) => option.value).join();
-    if (known !== runs.map((other) => other.id).join()) {
-      fill(this.select, runs.map((other, index) => h("option", { value: other.id }, `${index + 1}. ${(other.question || "…").slice(0, 70)}`)));
-    }
+    const before = new Map([...this.select.options].map((option) => [option.value, option]));
+    arrange(this.select, runs.map((other, index) => {
+      const option = before.get(other.id) ?? h("option", { value: other.id });
+      const text = `${index + 1}. ${(other.question || "…").slice(0, 70)}`;
+      if (option.textContent !== text) option.textContent = text;
+      return option;
+    }));
     this.select.value = run.id;
   }
 

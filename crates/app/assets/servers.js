@@ -1,6 +1,6 @@
 // The servers: how each is, what it offers a model, and what it says.
 
-import { fill, h, tabs, toast } from "./dom.js";
+import { arrange, fill, h, tabs, toast } from "./dom.js";
 import { get, post } from "./api.js";
 import { ago, json, took, visible } from "./text.js";
 import { difference } from "./questions.js";
@@ -45,6 +45,11 @@ class ServerCard {
   /** `model()` is the model that tools are shown for, if one was chosen. */
   constructor(name, model) {
     Object.assign(this, { name, model });
+    const button = (label, act) => h("button", { type: "button", class: "small", onclick: () => this.act(act) }, label);
+    this.buttons = { test: button("Test", "test"), restart: button("Restart", "restart"), stop: button("Stop", "stop") };
+    this.acts = new Set();
+    this.end = h("span", { class: "end" }, Object.values(this.buttons));
+    this.tools = new Map();
     this.head = h("div", { class: "server-head" });
     this.body = h("div");
     this.tested = h("div");
@@ -60,27 +65,33 @@ class ServerCard {
     const toolsChanged = this.server && (this.server.tools !== server.tools || this.server.state !== server.state);
     this.drawn = key;
     this.server = server;
-    const button = (label, act, disabled) => h("button", { type: "button", class: "small", disabled, onclick: (event) => this.act(event.currentTarget, act) }, label);
-    const focused = this.head.contains(document.activeElement) && document.activeElement.textContent;
-    fill(this.head, h("span", { class: `dot ${server.state}`, "aria-hidden": "true" }), h("h2", {}, visible(server.name)), h("span", { class: `badge ${server.state === "failed" ? "bad" : server.state === "ready" ? "good" : ""}` }, server.state),
-      server.era && h("span", { class: `badge ${server.era}` }, `${server.era} · ${server.revision ?? ""}`), server.required && h("span", { class: "badge" }, "required"),
-      h("span", { class: "end" }, button("Test", "test"), button("Restart", "restart", server.state === "disabled"), button("Stop", "stop", ["disabled", "stopped", "idle"].includes(server.state))));
-    if (focused) [...this.head.querySelectorAll("button")].find((other) => other.textContent === focused)?.focus();
+    arrange(this.head, h("span", { class: `dot ${server.state}`, "aria-hidden": "true" }), h("h2", {}, visible(server.name)), h("span", { class: `badge ${server.state === "failed" ? "bad" : server.state === "ready" ? "good" : ""}` }, server.state),
+      server.era && h("span", { class: `badge ${server.era}` }, `${server.era} · ${server.revision ?? ""}`), server.required && h("span", { class: "badge" }, "required"), this.end);
+    this.enable();
     const facts = [["Identity", server.identity], ["Transport", server.transport], ["From", server.origin], ["Latency", server.latency_ms !== undefined && took(server.latency_ms)], ["Tools", server.left_out ? `${server.tools} of ${server.tools + server.left_out}` : server.tools], ["Tokens", server.token_cost !== undefined && `about ${server.token_cost}`], ["Since", ago(server.since)], ["Restarts", server.restarts || undefined], ["Noise", server.noise_lines ? `${server.noise_lines} lines on stdout that are no messages` : undefined], ["Process", server.pid]];
     fill(this.body, h("dl", { class: "facts" }, facts.filter(([, value]) => value || value === 0).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, visible(String(value)))))),
       server.last_error && h("div", { class: "trouble", role: "note" }, visible(server.last_error), server.next_step && h("small", {}, "Next: ", visible(server.next_step))));
-    if (toolsChanged && this.more.open) this.open();
+    if (toolsChanged && this.more.open) this.again?.();
   }
 
-  async act(control, act) {
-    control.disabled = true;
+  /** What cannot be done now, or is being done, cannot be pressed. */
+  enable() {
+    const { state } = this.server;
+    const never = { restart: ["disabled"], stop: ["disabled", "stopped", "idle"] };
+    for (const [act, button] of Object.entries(this.buttons)) button.disabled = this.acts.has(act) || Boolean(never[act]?.includes(state));
+  }
+
+  async act(act) {
+    this.acts.add(act);
+    this.enable();
     try {
       const got = await post(`/servers/${encodeURIComponent(this.name)}/${act}`);
       if (act === "test") this.report(got);
     } catch (error) {
       toast(`${this.name}: ${error.message}`, error.hint);
     } finally {
-      control.disabled = false;
+      this.acts.delete(act);
+      this.enable();
     }
   }
 
@@ -91,16 +102,29 @@ class ServerCard {
   open() {
     if (!this.more.open) return;
     const path = `/servers/${encodeURIComponent(this.name)}`;
-    const later = (load, show) => () => {
+    const later = (load, show, follows) => () => {
       const box = h("div", {}, h("p", { class: "muted" }, "…"));
-      load().then((got) => fill(box, show(got)), (error) => fill(box, h("p", { class: "problem" }, error.message, error.hint && ` (${error.hint})`)));
+      const again = () => {
+        const turn = (this.turn = {});
+        const put = (make) => (got) => { if (turn === this.turn) arrange(box, make(got)); };
+        load().then(put(show), put((error) => h("p", { class: "problem" }, error.message, error.hint && ` (${error.hint})`)));
+      };
+      this.again = follows && again;
+      again();
       return box;
     };
     fill(this.panel, tabs("About the server", [
-      ["Tools", later(() => get(`${path}/tools${this.model() ? `?model=${encodeURIComponent(this.model())}` : ""}`), (tools) => (tools.length ? tools.map((tool) => this.tool(tool)) : h("p", { class: "muted" }, "None.")))],
+      ["Tools", later(() => get(`${path}/tools${this.model() ? `?model=${encodeURIComponent(this.model())}` : ""}`), (tools) => (tools.length ? this.list(tools) : h("p", { class: "muted" }, "None.")), true)],
       ["Log", later(() => get(`${path}/logs?n=500`), (lines) => h("div", { class: "lines", tabindex: "0" }, lines.length ? lines.map((line) => h("div", { class: line.stream }, h("span", { class: "t" }, new Date(line.unix_ms).toISOString().slice(11, 19), " ", line.stream === "stderr" ? "" : `[${line.stream}] `), visible(line.text))) : "Nothing yet."))],
       ["Wire", later(() => get(`${path}/wire?n=200`), (lines) => (lines.length ? lines.map((line) => wireRow({ at: line.unix_ms, direction: line.sent ? "sent" : "received", ...parsed(line.text) })) : h("p", { class: "muted" }, "Nothing yet.")))],
     ]));
+  }
+
+  /** A tool that is as it was stays as it is shown. */
+  list(tools) {
+    const before = this.tools;
+    this.tools = new Map(tools.map((tool) => [JSON.stringify(tool), tool]).map(([key, tool]) => [key, before.get(key) ?? this.tool(tool)]));
+    return [...this.tools.values()];
   }
 
   tool(tool) {
@@ -116,7 +140,7 @@ class ServerCard {
       event.currentTarget.disabled = true;
       try {
         await post(`/servers/${encodeURIComponent(this.name)}/pins/accept`, { tool: tool.name });
-        this.open();
+        this.again?.();
       } catch (error) {
         toast(error.message, error.hint);
       }

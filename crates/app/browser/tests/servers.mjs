@@ -24,6 +24,22 @@ export async function servers(suite) {
     await serverIs(page, "station", "ready");
   });
 
+  await suite.test("a click on a server counts, whatever becomes of the server meanwhile", async (visit) => {
+    const page = await visit.open();
+    await go(page, "servers");
+    await serverIs(page, "station", "ready");
+    const station = page.locator("[data-server=station]");
+    const number = station.locator(".facts div", { hasText: "Process" }).locator("dd");
+    const before = await number.innerText();
+    await station.getByRole("button", { name: "Test" }).hover();
+    await page.mouse.down();
+    await visit.host.request("POST", "/servers/station/restart");
+    await number.filter({ hasText: new RegExp(`^(?!${before}$)`) }).waitFor();
+    await serverIs(page, "station", "ready");
+    await page.mouse.up();
+    await station.locator(".steps .badge.good").first().waitFor();
+  });
+
   await suite.test("tools are shown as they are and as a model sees them; the log and the wire", async (visit) => {
     const page = await visit.open();
     await go(page, "servers");
