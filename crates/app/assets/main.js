@@ -30,13 +30,15 @@ class App {
 
   async start() {
     byId("gate").hidden = true;
-    byId("app").hidden = false;
     const [models, sessions, servers] = await Promise.all([get("/models"), get(`/sessions?limit=${LISTED}`), get("/servers")]);
     Object.assign(this, { models, sessions, servers });
     this.pages.chat.models(models);
     const kept = sessionStorage.getItem("session");
-    await this.show(sessions.find((session) => session.id === kept)?.id);
+    // From here on somebody may do something: nothing that comes later takes it back.
+    byId("app").hidden = false;
+    const shown = this.show(sessions.find((session) => session.id === kept)?.id);
     this.route();
+    await shown;
   }
 
   /** Shows a session, or the place where a new one begins. */
@@ -48,9 +50,9 @@ class App {
     else sessionStorage.removeItem("session");
     this.pages.chat.reset();
     this.close = listen({ session: id, after: 0 }, (kind, data) => this.hear(kind, data), (state) => this.link(state));
-    await this.left();
     this.list();
     this.draw();
+    await this.left();
   }
 
   hear(kind, data) {

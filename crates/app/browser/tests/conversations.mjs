@@ -1,7 +1,7 @@
 // Logging in, streaming, sessions, prompts, resources, attachments.
 
 import { holds, same } from "../suite.mjs";
-import { allow, answered, ask, card, deny, fresh, go, last } from "./steps.mjs";
+import { allow, answered, ask, card, deny, fresh, go, held, last } from "./steps.mjs";
 
 export async function conversations(suite) {
   await suite.test("the gate lets in who has the token", async (visit) => {
@@ -71,6 +71,30 @@ export async function conversations(suite) {
     await page.locator("#sessions li:first-child", { hasText: "The one that comes up" }).waitFor();
     await host.request("DELETE", `/run/${run}`);
     await row("comes up").locator(".waits").waitFor({ state: "detached" });
+  });
+
+  await suite.test("nothing can be done before the page knows what there is", async (visit) => {
+    visit.allow("401");
+    const page = await visit.open({ login: false });
+    const lists = await held(page, /\/sessions\?/);
+    await page.fill("#token", visit.host.token);
+    await page.press("#token", "Enter");
+    await lists.asked;
+    holds(!(await page.locator("#app").isVisible()), "what is done now would be taken back");
+    const asked = ask(page, "A question as early as can be");
+    lists.release();
+    await asked;
+    holds((await answered(page)).includes("as early as can be"), "it is answered");
+  });
+
+  await suite.test("a host that fails at first says so at the gate", async (visit) => {
+    visit.allow("401", "500");
+    const page = await visit.open({ login: false });
+    await page.route(/\/servers$/, (route) => route.fulfill({ status: 500, json: { error: { message: "the servers cannot be listed" } } }));
+    await page.fill("#token", visit.host.token);
+    await page.press("#token", "Enter");
+    await page.locator("#login-error", { hasText: "the servers cannot be listed" }).waitFor();
+    holds(!(await page.locator("#app").isVisible()), "there is nothing to see");
   });
 
   await suite.test("an answer appears as it is written", async (visit) => {

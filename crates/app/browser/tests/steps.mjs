@@ -59,3 +59,23 @@ export async function go(page, name) {
 export async function serverIs(page, name, state) {
   await page.locator(`[data-server=${name}] .server-head .badge`, { hasText: new RegExp(`^${state}$`) }).waitFor();
 }
+
+/** Holds back the answer to the first request whose address fits, as it is now, until it is let go of. */
+export async function held(page, address) {
+  let ask, release;
+  const gate = { asked: new Promise((resolve) => { ask = resolve; }), answered: page.waitForResponse(address), release: () => release() };
+  const free = new Promise((resolve) => { release = resolve; });
+  await page.route(address, async (route) => {
+    const response = await route.fetch();
+    ask();
+    await free;
+    await route.fulfill({ response });
+  }, { times: 1 });
+  return gate;
+}
+
+/** Waits until the page has done what it does with an answer that was held back. */
+export async function done(page, { answered }) {
+  await (await answered).finished();
+  await page.evaluate(() => fetch("/models").then((response) => response.text()).then(() => new Promise(requestAnimationFrame)));
+}
