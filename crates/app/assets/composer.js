@@ -52,14 +52,15 @@ export class Composer {
     this.files = [];
     this.showFiles();
     this.closeMenu();
+    // Now and not with the answer: by then somebody may be elsewhere.
+    this.focus();
     const attachments = [...kept.files.map((file) => file.attachment), ...this.mentioned(input)];
     if (!(await this.send({ input, attachments }))) {
-      // Nothing that was written is lost.
-      this.text.value = kept.text;
-      this.files = kept.files;
+      // Nothing that was written is lost, then or meanwhile.
+      this.text.value = [kept.text, this.text.value].filter(Boolean).join("\n");
+      this.files = [...kept.files, ...this.files];
       this.showFiles();
     }
-    this.focus();
   }
 
   /** The resources that a question names as `@server:uri`; the host reads them when the run begins. */
@@ -145,8 +146,9 @@ export class Composer {
       try {
         const got = await post("/prompts", { server: prompt.server, name: prompt.name, arguments: values });
         this.text.value = got.messages.map((message) => message.text ?? message.content?.text ?? "").filter(Boolean).join("\n\n");
+        const here = this.element.contains(document.activeElement);
         this.closeMenu();
-        this.focus();
+        if (here) this.focus();
       } catch (error) {
         toast(error.message, error.hint);
       }

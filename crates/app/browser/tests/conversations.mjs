@@ -1,7 +1,7 @@
 // Logging in, streaming, sessions, prompts, resources, attachments.
 
 import { holds, same } from "../suite.mjs";
-import { allow, answered, ask, card, deny, fresh, go, held, last } from "./steps.mjs";
+import { allow, answered, ask, card, deny, done, fresh, go, held, last } from "./steps.mjs";
 
 export async function conversations(suite) {
   await suite.test("the gate lets in who has the token", async (visit) => {
@@ -95,6 +95,20 @@ export async function conversations(suite) {
     await page.press("#token", "Enter");
     await page.locator("#login-error", { hasText: "the servers cannot be listed" }).waitFor();
     holds(!(await page.locator("#app").isVisible()), "there is nothing to see");
+  });
+
+  await suite.test("the focus stays where somebody has gone while a question was sent", async (visit) => {
+    const page = await visit.open();
+    const run = await held(page, /\/run\?/);
+    await page.fill("#question", "Sent while somebody goes elsewhere");
+    await page.press("#question", "Enter");
+    await run.asked;
+    await page.locator("#new-session").focus();
+    run.release();
+    await last(page).waitFor();
+    await answered(page);
+    await done(page, run);
+    same(await page.evaluate(() => document.activeElement.id), "new-session", "the focus");
   });
 
   await suite.test("an answer appears as it is written", async (visit) => {
