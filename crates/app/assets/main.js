@@ -56,9 +56,12 @@ class App {
   }
 
   hear(kind, data) {
-    if (kind === "entry") this.session?.apply(data);
-    else if (kind === "servers") this.servers = data;
-    else {
+    if (kind === "entry") {
+      this.session?.apply(data);
+      if (data.event.stage === "run" && data.event.what === "resumed") this.left();
+    } else if (kind === "servers") {
+      this.servers = data;
+    } else {
       this.sessions = data;
       this.record = data.find((session) => session.id === this.session?.id) ?? this.record;
       this.list();
@@ -66,13 +69,18 @@ class App {
     this.draw();
   }
 
-  /** Learns which run nobody works on, because the host was ended in the middle of it. The journal does not say so. */
+  /**
+   * Learns which run nobody works on, because the host was ended in the middle of it. The journal does not say so. One
+   * that goes on again while this is asked makes it ask once more: the answer may be older than that.
+   */
   async left() {
     const { session } = this;
     if (!session || !this.sessions.some((known) => known.id === session.id && known.title)) return;
+    const turn = (this.turn = {});
     try {
       const { runs } = await get(`/sessions/${encodeURIComponent(session.id)}`);
-      session.left = new Set(runs.filter((run) => run.status === "interrupted").map((run) => run.id));
+      if (turn !== this.turn) return;
+      session.left = new Set(runs.filter((run) => run.status === "interrupted" && !session.isOver(run.id)).map((run) => run.id));
       this.draw();
     } catch {
       // The stream says what is wrong with the session.

@@ -59,6 +59,10 @@ export class SessionState {
     return run;
   }
 
+  isOver(id) {
+    return this.runs.some((run) => run.id === id && run.ended !== undefined);
+  }
+
   before(entry) {
     if (declared(this.prelude, entry)) return;
     this.prelude.push(declaration(entry));

@@ -11,6 +11,7 @@ export const scenes = {
   "Note a long text": one("playground__note", { path: "notes/long.txt", text: "All work and no play. ".repeat(200) }, "It is noted."),
   "Use the reworded tool": one("playground__reworded", {}, "It said what it always says."),
   "Stir slowly": one("playground__slow", {}, "I stopped stirring."),
+  "Stir, then think": [{ call: [["playground__slow", {}]] }, { say: "I stopped the stirring.", hold: true }],
   "How do I take my tea": one("playground__survey", {}),
   "Pay for the tea": one("playground__pay", {}),
   "Show me a picture": one("playground__picture", {}, "Here is a square."),

@@ -1,7 +1,7 @@
 // What a page lives through: a host that is killed, a day of events.
 
 import { holds, same } from "../suite.mjs";
-import { allow, answered, ask, card, fresh, last } from "./steps.mjs";
+import { allow, answered, ask, card, done, fresh, held, last } from "./steps.mjs";
 
 /** What a browser says of a host that is gone. */
 const LOST = ["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "ERR_SOCKET_NOT_CONNECTED"];
@@ -120,6 +120,43 @@ export async function sturdy(suite) {
     await last(page).getByRole("button", { name: "Go on" }).click();
     same(await answered(page), "I stopped stirring.");
     await last(page).locator(".call .state-word", { hasText: "outcome unknown" }).waitFor();
+  });
+
+  await suite.test("a run that goes on is not offered to go on, and is when it is left again", async (visit) => {
+    visit.allow(...LOST);
+    const { host, model } = visit;
+    const page = await visit.open();
+    const goOn = last(page).getByRole("button", { name: "Go on" });
+    const again = async () => {
+      await host.kill();
+      await page.locator("#link.lost").waitFor();
+      await host.start();
+    };
+    await fresh(page);
+    await ask(page, "Stir, then think");
+    await allow(page);
+    await last(page).locator(".call [role=progressbar]").waitFor();
+    const run = await last(page).getAttribute("data-run");
+    const session = await page.evaluate(() => sessionStorage.getItem("session"));
+    // The page asks who works on the run, and somebody goes on with it before the answer is there.
+    const state = await held(page, new RegExp(`/sessions/${session}$`));
+    await again();
+    await state.asked;
+    await host.request("POST", `/run/${run}/resume?wait=false`);
+    await last(page).locator(".note", { hasText: "goes on where it was" }).waitFor();
+    state.release();
+    await done(page, state);
+    same(await goOn.count(), 0, "somebody works on it");
+    await last(page).locator(".prose", { hasText: "I stopped" }).waitFor();
+    await again();
+    await goOn.waitFor();
+    await page.reload();
+    await last(page).locator(".note", { hasText: "goes on where it was" }).waitFor();
+    await goOn.click();
+    // What is written after the second note.
+    await last(page).locator(".note ~ .note ~ .prose", { hasText: "I stopped" }).waitFor();
+    model.release();
+    holds((await answered(page)).includes("stirring"), "it is answered");
   });
 
   await suite.test("who logs out is asked for the token on every page that is open", async (visit) => {
