@@ -137,7 +137,7 @@ impl Desk {
     pub fn answer(&self, request: &str, reply: Reply) -> Result<RunId, AnswerError> {
         let (run, word) = {
             let mut state = self.lock();
-            let Some(waiting) = state.waiting.get(request) else {
+            let Some(waiting) = state.waiting.get(request).filter(|waiting| waiting.kept) else {
                 let request = request.to_owned();
                 let taken = state.answered.contains(&request);
                 return Err(if taken { AnswerError::Taken(request) } else { AnswerError::Unknown(request) });
@@ -210,13 +210,16 @@ impl Desk {
             Asked::Waits { again, listener } => (again, listener),
         };
         self.keep(&run);
-        if let Some(waiting) = self.lock().waiting.get_mut(&id) {
-            waiting.kept = true;
-        }
-        if !again {
-            // Whoever reads this finds what waits.
-            let (request, call) = (id.clone(), question.call());
-            journal.record(Authorization::Requested { request, call, question: Box::new(question) });
+        {
+            let mut state = self.lock();
+            if !again {
+                // Whoever reads this finds what waits, and nobody answers before.
+                let (request, call) = (id.clone(), question.call());
+                journal.record(Authorization::Requested { request, call, question: Box::new(question) });
+            }
+            if let Some(waiting) = state.waiting.get_mut(&id) {
+                waiting.kept = true;
+            }
         }
         self.tell();
         let mut withdrawn = Withdrawn { desk: self, journal, run, id: Some(id), listener };

@@ -1,5 +1,6 @@
 //! Follows a run until it is over, and asks at the terminal what it asks.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::stream::{Stream, StreamExt as _};
@@ -26,8 +27,8 @@ pub(crate) async fn to_the_end(
     (here, unanswered): (bool, Unanswered),
     screen: &Screen,
 ) -> Option<RunView> {
-    let mut events = session.events(session.journal().last_seq());
     loop {
+        let since = session.journal().last_seq();
         let view = session.settled(run).await?;
         let Some(pending) = view.requests.first().filter(|_| !view.status.is_over()) else {
             return Some(view);
@@ -35,7 +36,7 @@ pub(crate) async fn to_the_end(
         let answered = here && questions::answer(session, pending, screen).await;
         match unanswered {
             _ if answered && session.pending().contains(pending) => {}
-            _ if answered => decided(pending, &mut events).await,
+            _ if answered => decided(pending, session.events(since)).await,
             Unanswered::Waits => return Some(view),
             Unanswered::Withdrawn => drop(session.desk().withdraw(&pending.id, "nobody answered it")),
         }
@@ -43,17 +44,23 @@ pub(crate) async fn to_the_end(
 }
 
 /// Waits until it is decided about a call that was asked for: the answer may have been one to other questions, too.
-async fn decided(pending: &PendingView, events: &mut (impl Stream<Item = Arc<Entry>> + Unpin)) {
+async fn decided(pending: &PendingView, events: impl Stream<Item = Arc<Entry>>) {
     let Question::Approval(approval) = &pending.question else { return };
+    let (mut events, mut is_answered) = (pin!(events), false);
     while let Some(entry) = events.next().await {
         let is_over = match &entry.event {
             Event::Authorization(
                 Authorization::Granted { call, .. } | Authorization::Denied { call, .. },
             ) => *call == approval.call,
+            Event::Authorization(Authorization::Answered { request, .. }) => {
+                is_answered |= *request == pending.id;
+                false
+            }
+            Event::Authorization(Authorization::Withdrawn { request, .. }) => *request == pending.id,
             // It is asked anew, as something else than it was.
-            Event::Authorization(
-                Authorization::Withdrawn { request, .. } | Authorization::Requested { request, .. },
-            ) => *request == pending.id,
+            Event::Authorization(Authorization::Requested { request, .. }) => {
+                is_answered && *request == pending.id
+            }
             Event::Run(RunEvent::Ended { .. }) => true,
             _ => false,
         };
