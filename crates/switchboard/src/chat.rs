@@ -243,9 +243,9 @@ impl Chat {
 
     /// The next line. What happens to servers meanwhile is said above it.
     async fn read(&mut self) -> Read {
+        let mut changes = self.hosting.supervisor.changes();
         self.tell();
         self.complete();
-        let mut changes = self.hosting.supervisor.changes();
         let reader = Arc::clone(&self.reader);
         let prompt = self.screen.strong("› ");
         let mut line = pin!(reader.read(&prompt, Kind::Talk));

@@ -197,9 +197,11 @@ pub(crate) async fn command(
     let asked = async {
         let asking = Asking::open(&args, &hosting, (verbose, screen), (trace, wire.as_ref()))?;
         let failure = tokio::select! {
-            asked = asking.ask(question) => return asked,
-            () = stop.requested() => Failure::interrupted(),
+            // Before what ends at the same moment because of it.
+            biased;
             failure = time_limit::reached(time_limit) => failure,
+            () = stop.requested() => Failure::interrupted(),
+            asked = asking.ask(question) => return asked,
         };
         interrupt::end_at_the_next();
         asking.cancel().await;

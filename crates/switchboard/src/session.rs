@@ -93,8 +93,10 @@ impl Session {
             wire.write_into(&journal);
         }
         let settled = tokio::select! {
-            settled = stop.unless(starting::settled(&hosting.supervisor, &journal, screen)) => settled,
+            // Before what ends at the same moment because of it.
+            biased;
             failure = time_limit::reached(options.time_limit) => Err(failure),
+            settled = stop.unless(starting::settled(&hosting.supervisor, &journal, screen)) => settled,
         };
         let interrupt = Interrupt::default();
         let agent = || {
@@ -152,9 +154,10 @@ impl Session {
     ) -> Result<T, Failure> {
         tokio::pin!(work);
         let failure = tokio::select! {
-            result = &mut work => return result.map_err(|error| self.known.explain(error.into())),
-            () = self.stop.requested() => Failure::interrupted(),
+            biased;
             failure = time_limit::reached(self.time_limit) => failure,
+            () = self.stop.requested() => Failure::interrupted(),
+            result = &mut work => return result.map_err(|error| self.known.explain(error.into())),
         };
         interrupt::end_at_the_next();
         self.interrupt.trigger();

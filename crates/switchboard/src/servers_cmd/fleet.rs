@@ -9,6 +9,7 @@ use switchboard_agent::store::{MemoryStore, Store};
 use switchboard_agent::supervisor::{Offers, ServerConfig, ServerState, Supervisor, SupervisorOptions};
 use switchboard_store::SqliteStore;
 
+use crate::child_log::{self, LastWords};
 use crate::failure::Failure;
 use crate::interrupt::Stop;
 use crate::progress;
@@ -24,6 +25,7 @@ pub(crate) struct Fleet {
     pub(crate) supervisor: Supervisor,
     pub(crate) names: Vec<ServerName>,
     stop: Stop,
+    last_words: LastWords,
 }
 
 /// When the servers of a fleet are started.
@@ -51,16 +53,16 @@ impl Fleet {
         options.implementation = ("switchboard".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         // Nobody is there to be asked.
         options.offers = Offers::none();
-        if let Ok(paths) = settings.paths() {
-            options.log = Some(server_logs::sink(&paths.data_dir));
-        }
+        let file = settings.paths().ok().map(|paths| server_logs::sink(&paths.data_dir));
+        let (log, last_words) = child_log::sink(file, None);
+        options.log = Some(log);
         options.store = store(settings);
         let supervisor = Supervisor::new(options);
         let names = servers.iter().map(|server| server.name.clone()).collect();
         let lazy = begin == Begin::WhenTried;
         let lazily = |server| ServerConfig { lazy, required: false, idle_stop: None, ..server };
         supervisor.start(servers.into_iter().map(lazily).collect());
-        Ok(Self { supervisor, names, stop })
+        Ok(Self { supervisor, names, stop, last_words })
     }
 
     /// Does something with the servers, and ends them, also when the person stops it.
@@ -68,9 +70,15 @@ impl Fleet {
         self,
         work: impl AsyncFnOnce(&Supervisor, &[ServerName]) -> T,
     ) -> Result<T, Failure> {
-        let done = self.stop.unless(async { Ok(work(&self.supervisor, &self.names).await) }).await;
+        let Self { supervisor, names, stop, last_words } = self;
+        let done = stop.unless(async { Ok(work(&supervisor, &names).await) }).await;
+        let goodbye = async {
+            supervisor.close().await;
+            drop(supervisor);
+            last_words.arrive().await;
+        };
         // Whoever does not leave in time is ended with this process.
-        let _ = tokio::time::timeout(GOODBYE, self.supervisor.close()).await;
+        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
         done
     }
 }
