@@ -16,7 +16,7 @@ use super::strays::Mark;
 /// How long a server may go on after the end of its stdin, and after SIGTERM, once this process is dead. Nobody waits for
 /// its good manners any more: 2 s later nothing of it is left.
 #[cfg(unix)]
-const STEPS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_millis(900));
+const STEPS: (Duration, Duration) = (Duration::from_millis(400), Duration::from_millis(700));
 
 /// Waits, then takes the same steps as this process would have. `kill -s 0` finds out whether
 /// anything of the group is left, so that an id which was given to somebody else is not signalled. What has left the
