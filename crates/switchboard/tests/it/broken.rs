@@ -113,12 +113,10 @@ fn ctrl_c_ends_a_list_that_never_comes() {
         line.clear();
         assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended before it listed");
     }
-    let started = std::time::Instant::now();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
-    assert!(started.elapsed() < std::time::Duration::from_secs(4), "{:?}", started.elapsed());
     assert!(rest.lines().last().unwrap_or_default().contains("\"code\":130"), "{rest}");
 }
 

@@ -77,8 +77,8 @@ fn a_call_that_takes_too_long_is_6_and_says_which_option_helps() {
     let args: Vec<&str> = args.chain(child.iter().map(String::as_str)).collect();
     run(&args).expect(6).says(&["1 s", "hint: allow more with --timeout"]);
     let command = shlex::try_join(child.iter().map(String::as_str)).unwrap();
-    let ran = run(&["inspect", &command, "tools/call", "--timeout", "1"]).expect(6);
-    ran.says(&["timed out after 1 s", "hint: allow more time with --timeout"]);
+    let ran = run(&["inspect", &command, "tools/call", "--timeout", "3"]).expect(6);
+    ran.says(&["timed out after 3 s", "hint: allow more time with --timeout"]);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Ctrl-c: the call is cancelled, the servers leave, and the exit code says so.
 
-use std::io::Read as _;
-use std::net::TcpListener;
+use std::io::{ErrorKind, Read as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::Child;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -14,19 +16,35 @@ fn silent() -> (String, TcpListener) {
     (format!("silent=http://{}/mcp", listener.local_addr().unwrap()), listener)
 }
 
+/// Waits until the program has sent a request, and fails if it has ended before.
+fn request(listener: &TcpListener, child: &mut Child) -> TcpStream {
+    listener.set_nonblocking(true).unwrap();
+    let mut request = loop {
+        match listener.accept() {
+            Ok((request, _)) => break request,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => panic!("{error}"),
+        }
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "it ended before it asked: {ended:?}");
+        std::thread::park_timeout(Duration::from_millis(5));
+    };
+    request.set_nonblocking(false).unwrap();
+    assert!(request.read(&mut [0; 4096]).unwrap() > 0, "the request is under way");
+    request
+}
+
 #[test]
 fn ctrl_c_cancels_what_runs_and_is_130() {
     for signal in [Signal::INT, Signal::TERM] {
         let (server, listener) = silent();
-        let child = command(["--json", "tools", "list", "--server", &server]).spawn().unwrap();
-        let (mut request, _) = listener.accept().unwrap();
-        let mut buffer = [0; 4096];
-        assert!(request.read(&mut buffer).unwrap() > 0, "the request is under way");
+        let mut child = command(["--json", "tools", "list", "--server", &server]).spawn().unwrap();
+        let mut request = request(&listener, &mut child);
         kill_process(Pid::from_child(&child), signal).unwrap();
         let ran = finish(child).expect(130);
         assert_eq!(ran.error()["code"], 130);
         // The stream is closed, which is the cancellation.
-        while request.read(&mut buffer).unwrap_or(0) > 0 {}
+        while request.read(&mut [0; 4096]).unwrap_or(0) > 0 {}
     }
 }
 
@@ -41,9 +59,8 @@ fn a_model_that_does_not_answer_is_not_waited_for() {
     for args in commands {
         let (server, listener) = silent();
         let url = server.strip_prefix("silent=").unwrap().replace("/mcp", "/v1");
-        let child = command(args.iter().chain(&["--base-url", &url])).spawn().unwrap();
-        let (mut request, _) = listener.accept().unwrap();
-        assert!(request.read(&mut [0; 4096]).unwrap() > 0, "the request is under way");
+        let mut child = command(args.iter().chain(&["--base-url", &url])).spawn().unwrap();
+        let _request = request(&listener, &mut child);
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         let ran = finish(child);
         assert_eq!(ran.code, 130, "{args:?}: {ran:?}");

@@ -3,8 +3,8 @@
 //!
 //! What a server answers is the result of the command: `inspect` and `tools call` print it as it came.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -189,8 +189,12 @@ impl Leaks {
             if path.is_dir() {
                 self.look_at_files(&path);
             } else if !path.ends_with("secrets.sealed") {
-                let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
-                self.look(&path.display().to_string(), &text);
+                let bytes = match fs::read(&path) {
+                    // The lock of a session that has just ended.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    read => read.unwrap(),
+                };
+                self.look(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
             }
         }
     }

@@ -62,6 +62,8 @@ pub(crate) fn home() -> &'static Path {
     HOME.get_or_init(|| {
         let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("home");
         std::fs::create_dir_all(&home).unwrap();
+        // An earlier process may have had this one's number.
+        let _ = std::fs::remove_dir_all(home.join(format!("data-{}", std::process::id())));
         home
     })
 }

@@ -69,8 +69,8 @@ fn a_signal_at_a_question_ends_the_command_and_what_was_not_answered_is_not_trus
 #[test]
 fn the_time_limit_counts_from_the_start_also_while_a_question_stands_there() {
     for (args, answered) in [(COMMANDS[0], 0), (COMMANDS[3], 2)] {
-        let args = [args, &["--timeout", "3"]].concat();
-        stop(open(&home(), &args), answered, |_| {}).expect(6).says(&["time limit of 3 s"]);
+        let args = [args, &["--timeout", "10"]].concat();
+        stop(open(&home(), &args), answered, |_| {}).expect(6).says(&["time limit of 10 s"]);
     }
 }
 

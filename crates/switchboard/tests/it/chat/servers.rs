@@ -29,7 +29,7 @@ async fn a_late_server_joins_between_turns() {
     ]);
     let world = World::new(turns).await;
     on_a_thread(&world, Vec::new(), |world, _| {
-        let gate = late(world);
+        let gate = late(world, &over_stdio("calculator"));
         let mut talk = world.chat(&["--yes"]);
         talk.say("hello", &["late is still starting; ctrl-c", "going on without late", "Alone."]);
         std::fs::write(&gate, "").unwrap();
@@ -44,12 +44,13 @@ async fn a_late_server_joins_between_turns() {
 #[tokio::test]
 async fn a_first_question_waits_for_a_late_server_until_ctrl_c() {
     let turns = json!([
-        { "expect": { "offers": ["late__calculator_arithmetic"] }, "say": "With it." },
+        { "expect": { "offers": ["late__wait"] }, "say": "With it." },
         { "expect": { "lacks": ["tools"] }, "say": "Without it." },
     ]);
     let world = World::new(turns).await;
     on_a_thread(&world, Vec::new(), |world, _| {
-        let gate = late(world);
+        // A small program, that has started long before the patience with it ends.
+        let gate = late(world, &super::deaf(&world.folder().join("log")));
         let mut talk = world.chat(&[]);
         talk.0.type_line("hello");
         talk.0.wait_for("late is still starting");
@@ -71,15 +72,15 @@ async fn a_first_question_waits_for_a_late_server_until_ctrl_c() {
     world.model.verify().unwrap();
 }
 
-/// Configures a server that starts once something is written to this file.
-fn late(world: &World) -> PathBuf {
+/// Configures this program as a server that starts once something is written to this file.
+fn late(world: &World, program: &[String]) -> PathBuf {
     let gate = world.folder().join("gate");
     assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
-    let program = over_stdio("calculator");
-    let words = program.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
-    let script = format!("cat '{}' >/dev/null; exec \\\"$@\\\"", gate.display());
-    let config =
-        format!("[servers.late]\ncommand = \"sh\"\nargs = [\"-c\", \"{script}\", \"sh\", {words}]\n",);
+    let script = format!("cat '{}' >/dev/null; exec \"$@\"", gate.display());
+    let args = [&["-c".to_owned(), script, "sh".to_owned()], program].concat();
+    // A `$` is said twice.
+    let args: Vec<String> = args.iter().map(|word| word.replace('$', "$$")).collect();
+    let config = format!("[servers.late]\ncommand = \"sh\"\nargs = {args:?}\n");
     std::fs::create_dir_all(world.folder().join("config")).unwrap();
     std::fs::write(world.folder().join("config/config.toml"), config).unwrap();
     gate
