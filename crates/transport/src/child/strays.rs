@@ -49,9 +49,20 @@ impl Mark {
             let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
             environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(wanted.as_bytes()))
         };
-        let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-        let ids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        ids.filter(bears).filter_map(rustix::process::Pid::from_raw).collect()
+        processes().filter(bears).filter_map(rustix::process::Pid::from_raw).collect()
+    }
+
+    /// Whether there is a process whose environment is empty: it may be one that is just being replaced by another
+    /// program, and shows the mark a moment later.
+    #[cfg(target_os = "linux")]
+    pub(super) fn may_be_hidden() -> bool {
+        let is_empty = |id: &i32| {
+            let environment = std::fs::read(format!("/proc/{id}/environ"));
+            // What has ended, and what belongs to the kernel, runs no program.
+            environment.is_ok_and(|all| all.is_empty())
+                && std::fs::read_link(format!("/proc/{id}/exe")).is_ok()
+        };
+        processes().any(|id| is_empty(&id))
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -60,7 +71,34 @@ impl Mark {
     }
 
     #[cfg(not(target_os = "linux"))]
+    pub(super) fn may_be_hidden() -> bool {
+        false
+    }
+
+    #[cfg(not(target_os = "linux"))]
     pub(super) fn is_left(&self) -> bool {
         false
+    }
+}
+
+/// The processes of this machine.
+#[cfg(target_os = "linux")]
+fn processes() -> impl Iterator<Item = i32> {
+    let all = std::fs::read_dir("/proc").into_iter().flatten();
+    all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_process_without_an_environment_may_be_hidden() {
+        let mut bare = Command::new("cat").env_clear().stdin(Stdio::piped()).spawn().unwrap();
+        assert!(Mark::may_be_hidden());
+        drop(bare.stdin.take());
+        bare.wait().unwrap();
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use process_wrap::tokio::ChildWrapper;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, interval, timeout};
+use tokio::time::{Instant, interval, sleep, timeout};
 
 use super::group::{Group, Signal};
 use super::strays::Mark;
@@ -19,6 +19,8 @@ use crate::pipe::ProcessEnd;
 const POLL: Duration = Duration::from_millis(20);
 /// How long what has left the group may take from SIGTERM to SIGKILL: nobody knows what it is.
 const STRAYS: Duration = Duration::from_millis(500);
+/// How often one looks again for what has left the group, while it may be hidden.
+const LOOKS: usize = 2;
 /// How long what was killed may take to disappear.
 const KILLED: Duration = Duration::from_millis(200);
 /// How often the watcher of one server is started again.
@@ -181,7 +183,15 @@ async fn end_rest(group: Group, shutdown: Shutdown) {
 async fn end_strays(mark: &Mark) {
     for (signal, limit) in [(Signal::Terminate, STRAYS), (Signal::Kill, KILLED)] {
         let until = Instant::now() + limit;
-        if !mark.signal(signal) {
+        let mut found = mark.signal(signal);
+        for _ in 0..LOOKS {
+            if found || !Mark::may_be_hidden() {
+                break;
+            }
+            sleep(POLL).await;
+            found = mark.signal(signal);
+        }
+        if !found {
             return;
         }
         let mut polls = interval(POLL);
