@@ -230,7 +230,7 @@ fn settings_of_a_project_count_for_nothing_before() {
 #[test]
 fn processes_that_decide_at_once_lose_no_decision() {
     let place = Place::empty();
-    let servers: Vec<String> = (0..8).map(|index| format!(r#""s{index}": {{ "command": "c" }}"#)).collect();
+    let servers: Vec<String> = (0..4).map(|index| format!(r#""s{index}": {{ "command": "c" }}"#)).collect();
     place.write("project/.mcp.json", &format!(r#"{{ "mcpServers": {{ {} }} }}"#, servers.join(",")));
     let (open, data) = (place.load().untrusted, place.at("data"));
     std::thread::scope(|scope| {
@@ -238,7 +238,7 @@ fn processes_that_decide_at_once_lose_no_decision() {
             scope.spawn(|| TrustStore::open(&data).trust(std::slice::from_ref(one)).unwrap());
         }
     });
-    assert_eq!(place.load().servers.len(), 8);
+    assert_eq!(place.load().servers.len(), 4);
 }
 
 #[test]
