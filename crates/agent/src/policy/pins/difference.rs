@@ -18,8 +18,11 @@ const CONTEXT: usize = 3;
 const MOST_LINES: usize = 500;
 /// The longest text that is compared line by line, in bytes.
 const LONGEST: usize = 256 * 1024;
-/// How long the comparison of one field may take before it becomes coarse.
+/// How long the comparison of one field may take before it becomes coarse; of one that is short, as long as it takes, so
+/// that the same is shown each time.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// The most lines, of both together, of what is short.
+const SHORT_LINES: usize = 2000;
 
 /// What is different between a definition that somebody agreed to and the one that is there now. Shown as a unified
 /// difference.
@@ -120,7 +123,11 @@ impl FieldDifference {
         // A last line is the same line whether something follows it or not.
         let ended = |text: &str| if text.is_empty() { String::new() } else { format!("{text}\n") };
         let (old, new) = (ended(old), ended(new));
-        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&old, &new);
+        let mut comparison = TextDiff::configure();
+        if old.lines().count() + new.lines().count() > SHORT_LINES {
+            comparison.timeout(PATIENCE);
+        }
+        let diff = comparison.diff_lines(&old, &new);
         let (mut lines, mut left_out) = (Vec::new(), 0);
         for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
             if index > 0 {
