@@ -1,10 +1,11 @@
 //! The client of one combination, with everything that it is asked and told.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_client::{
-    Client, ClientBuilder, CreateMessage, CreateMessageResult, ElicitForm, ElicitReply, Era, Error,
+    Client, ClientBuilder, CreateMessage, CreateMessageResult, ElicitForm, ElicitReply, Era, Error, Limits,
     LoggingLevel, OneOrMany, Role, Root, SamplingContent,
 };
 use tokio::sync::Notify;
@@ -65,11 +66,16 @@ impl Stage {
     }
 }
 
+/// No server here is silent: each answers the first request, one of the legacy era with an error. So nothing waits for
+/// the time after which a silent one is offered a session, and one that is slow to start is not taken for such a one.
 fn base(era: Era, wire: &Arc<Wire>) -> ClientBuilder {
     let wire = Arc::clone(wire);
+    let mut limits = Limits::default();
+    limits.probe_time = Duration::from_secs(600);
     Client::builder()
         .info("audience", "0.1.0")
         .era(era)
+        .limits(limits)
         .log_level(LoggingLevel::Warning)
         .on_wire(move |message| wire.see(message))
 }
