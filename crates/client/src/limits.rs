@@ -36,6 +36,9 @@ pub struct Limits {
     /// Silence after which a server behind a pipe is offered the handshake of the legacy era, beside the
     /// first request of the modern one. 2 s.
     pub probe_time: Duration,
+    /// Time for a server of a legacy session to answer whether it has a stream of its own, before changes are said to be
+    /// heard. 2 s.
+    pub stream_time: Duration,
     /// Requests of a server in a legacy session that wait for their answer; what they hold together is
     /// bounded by `message_bytes`. More are refused. 16.
     pub questions: usize,
@@ -61,6 +64,7 @@ impl Default for Limits {
             connect_time: Duration::from_secs(30),
             start_time: Duration::from_secs(5 * 60),
             probe_time: Duration::from_secs(2),
+            stream_time: Duration::from_secs(2),
             questions: 16,
             reconnect_wait: Duration::from_millis(500),
             restarts: 3,

@@ -16,7 +16,7 @@ use super::answer::LONGEST_RETRY;
 use super::batch::split;
 use super::exchange::hear;
 use super::id;
-use super::streamable::{LISTENING, Shared};
+use super::streamable::Shared;
 use super::way::Way;
 use crate::backoff::Backoff;
 use crate::http::body::EventStream;
@@ -50,7 +50,8 @@ impl Standing {
 
 async fn listen(shared: Arc<Shared>, ears: Arc<Ears>) {
     let way = shared.way();
-    let mut backoff = Backoff::new(way.link.limits().reconnect_wait);
+    let limits = way.link.limits();
+    let mut backoff = Backoff::new(limits.reconnect_wait);
     let (mut after, mut retry) = (None::<HeaderValue>, None::<Duration>);
     let (begun, mut was_open) = (Instant::now(), false);
     loop {
@@ -59,7 +60,7 @@ async fn listen(shared: Arc<Shared>, ears: Arc<Ears>) {
             Ok(mut events) => {
                 ears.set_deaf(false);
                 shared.set_listening();
-                if (was_open || begun.elapsed() >= LISTENING) && after.is_none() {
+                if (was_open || begun.elapsed() >= limits.stream_time) && after.is_none() {
                     // Nothing tells the server where to go on, and somebody may have listened meanwhile.
                     ears.gap();
                 }

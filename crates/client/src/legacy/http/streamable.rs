@@ -2,7 +2,6 @@
 //! [spec: basic/transports, Streamable HTTP].
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bytes::Bytes;
 use switchboard_protocol::Revision;
@@ -20,9 +19,6 @@ use crate::error::{Error, Kind};
 use crate::http::HttpLink;
 use crate::legacy::{Ears, Over};
 use crate::link::{Opening, Said};
-
-/// How long a server may take to answer whether it has a stream of its own before changes are said to be heard.
-pub(super) const LISTENING: Duration = Duration::from_secs(2);
 
 /// One session over Streamable HTTP.
 pub(crate) struct StreamableHttp {
@@ -131,8 +127,9 @@ impl StreamableHttp {
     /// to say it on is lost. One that does not answer in time is listened to nevertheless.
     pub(crate) async fn listening(&self) {
         let mut listening = self.shared.listening.subscribe();
+        let patience = self.shared.way().link.limits().stream_time;
         // The sender lives as long as `self`, and what counts is that no more is waited for.
-        let _ = timeout(LISTENING, listening.wait_for(|listening| *listening)).await;
+        let _ = timeout(patience, listening.wait_for(|listening| *listening)).await;
     }
 
     pub(crate) fn is_over(&self) -> bool {

@@ -24,6 +24,7 @@ fn spellings(events: &str) -> [String; 3] {
 
 fn wait_a_moment() -> Limits {
     let mut limits = Limits::default();
+    limits.stream_time = Duration::from_secs(600);
     limits.reconnect_wait = Duration::from_millis(1);
     limits
 }

@@ -20,6 +20,7 @@ async fn started(
 ) -> (ScriptedHttp, switchboard_client::Client) {
     let server = server([("GET", Reply::http(405, "", ""))].into_iter().chain(steps)).await;
     let mut limits = Limits::default();
+    limits.stream_time = Duration::from_secs(600);
     limits.reconnect_wait = Duration::from_millis(1);
     let client = builder().limits(limits).http(server.url()).await.unwrap();
     server.heard("GET", 1).await;

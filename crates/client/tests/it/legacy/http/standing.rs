@@ -10,6 +10,7 @@ use super::{NEWEST, bare, builder, call, check_done, handshake, server, text};
 
 async fn connect(server: &ScriptedHttp) -> Client {
     let mut limits = Limits::default();
+    limits.stream_time = Duration::from_secs(600);
     limits.reconnect_wait = Duration::from_millis(1);
     builder().limits(limits).http(server.url()).await.unwrap()
 }
