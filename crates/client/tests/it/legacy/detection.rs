@@ -348,9 +348,15 @@ async fn a_stored_legacy_verdict_saves_the_probe_until_it_expires() {
     assert_eq!(peer.methods(), ["initialize", "server/discover"]);
 }
 
+fn known_modern() -> EraVerdict {
+    stored("2026-07-28", Duration::from_secs(1_000_000))
+}
+
+const LOOKED_INTO: [&str; 5] =
+    ["tools/list", "server/discover", "initialize", "notifications/initialized", "tools/list"];
+
 #[tokio::test(start_paused = true)]
 async fn a_stored_modern_verdict_that_fails_is_looked_into_once() {
-    let known = || stored("2026-07-28", Duration::from_secs(1_000_000));
     // The server was replaced by an older one, which refuses before a handshake.
     let mut open = false;
     let (pipe, peer) = session(NEWEST, move |asked| {
@@ -358,19 +364,20 @@ async fn a_stored_modern_verdict_that_fails_is_looked_into_once() {
         (asked["method"] == "tools/list" && !open)
             .then(|| Some(vec![error(asked, -32002, "not initialized")]))
     });
-    let client = builder().verdict(known()).pipe(pipe).await.unwrap();
+    let client = builder().verdict(known_modern()).pipe(pipe).await.unwrap();
     assert_eq!(client.tools().await.unwrap().len(), 1);
-    let asked = peer.methods();
-    let expected = ["tools/list", "server/discover", "initialize", "notifications/initialized", "tools/list"];
-    assert_eq!(asked, expected);
+    assert_eq!(peer.methods(), LOOKED_INTO);
+}
 
+#[tokio::test]
+async fn over_http_a_stored_modern_verdict_that_fails_is_looked_into_once() {
     let server = replaced().await;
-    let client = builder().verdict(known()).http(server.url()).await.unwrap();
+    let client = builder().verdict(known_modern()).http(server.url()).await.unwrap();
     assert_eq!(client.tools().await.unwrap().len(), 1);
     assert_eq!(client.revision().date(), NEWEST);
     let asked: Vec<_> = server.received().iter().map(|request| request.method()).collect();
     let asked: Vec<_> = asked.iter().map(String::as_str).filter(|method| *method != "GET").collect();
-    assert_eq!(asked, expected);
+    assert_eq!(asked, LOOKED_INTO);
 
     // It is modern still: the error is the request's own, and nobody asks again.
     let server = ScriptedHttp::play([
@@ -379,7 +386,7 @@ async fn a_stored_modern_verdict_that_fails_is_looked_into_once() {
     ])
     .await
     .always("server/discover", Reply::result(&discovered()));
-    let client = builder().verdict(known()).http(server.url()).await.unwrap();
+    let client = builder().verdict(known_modern()).http(server.url()).await.unwrap();
     for _ in 0..2 {
         assert_eq!(client.tools().await.unwrap_err().code().unwrap().0, -32601);
     }
