@@ -244,8 +244,7 @@ async fn a_public_address_is_one_of_ours() {
     served.await.unwrap();
 }
 
-/// The paused clock jumps where only time is waited for.
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn whoever_sends_half_of_something_keeps_nothing_open() {
     for half in
         ["GET / HTTP/1.1\r\nhost: ", "POST /login HTTP/1.1\r\nhost: HOST\r\ncontent-length: 9\r\n\r\n{"]
@@ -265,7 +264,13 @@ async fn whoever_sends_half_of_something_keeps_nothing_open() {
         }));
         let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
         stream.write_all(half.replace("HOST", &address.to_string()).as_bytes()).await.unwrap();
+        // Connections are taken in the order in which they come: once this one is answered, the first has been taken.
+        let page = client().get(format!("http://{address}/")).send().await.unwrap();
+        assert_eq!(page.status(), StatusCode::OK);
+        // The paused clock jumps where only time is waited for.
+        tokio::time::pause();
         stop.send(()).unwrap();
         served.await.unwrap();
+        tokio::time::resume();
     }
 }
