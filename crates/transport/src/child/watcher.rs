@@ -17,6 +17,18 @@ use super::strays::Mark;
 /// its good manners any more: 2 s later nothing of it is left.
 #[cfg(unix)]
 const STEPS: (Duration, Duration) = (Duration::from_millis(400), Duration::from_millis(700));
+/// Between the two SIGKILLs.
+#[cfg(unix)]
+const LAST: Duration = Duration::from_millis(100);
+/// What is left of the 2 s is for what the steps themselves take.
+#[cfg(unix)]
+const _: () = assert!(STEPS.0.as_millis() + STEPS.1.as_millis() + LAST.as_millis() <= 1200);
+
+/// How long each step waits: never longer than this process would have.
+#[cfg(unix)]
+fn steps(shutdown: Shutdown) -> (Duration, Duration) {
+    (shutdown.leave.min(STEPS.0), shutdown.terminate.min(STEPS.1))
+}
 
 /// Waits, then takes the same steps as this process would have. `kill -s 0` finds out whether
 /// anything of the group is left, so that an id which was given to somebody else is not signalled. What has left the
@@ -26,7 +38,7 @@ const STEPS: (Duration, Duration) = (Duration::from_millis(400), Duration::from_
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 read -r word && exit 0
-group=$1 leave=$2 terminate=$3 mark=$4
+group=$1 leave=$2 terminate=$3 last=$4 mark=$5
 end() {
     kill -s 0 -- "-${group:-1}" 2>/dev/null || group=
     [ -z "$group" ] || kill -s "$1" -- "-$group" 2>/dev/null
@@ -41,7 +53,7 @@ sleep "$leave" 2>/dev/null || sleep 1
 end TERM
 sleep "$terminate" 2>/dev/null
 end KILL
-sleep 0.1 2>/dev/null
+sleep "$last" 2>/dev/null
 end KILL
 "#;
 
@@ -55,10 +67,10 @@ pub(super) struct Watcher {
 #[cfg(unix)]
 pub(super) fn start((group, mark): (u32, &Mark), shutdown: Shutdown) -> Option<Watcher> {
     let seconds = |duration: Duration| duration.as_secs_f64().to_string();
-    let (leave, terminate) = (shutdown.leave.min(STEPS.0), shutdown.terminate.min(STEPS.1));
+    let (leave, terminate) = steps(shutdown);
     let started = Command::new("/bin/sh")
         .args(["-c", SCRIPT, "server-watcher"])
-        .args([group.to_string(), seconds(leave), seconds(terminate), mark.name().to_owned()])
+        .args([group.to_string(), seconds(leave), seconds(terminate), seconds(LAST), mark.name().to_owned()])
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -97,5 +109,17 @@ impl Watcher {
             let _ = pipe.write_all(b"done\n").await;
         }
         let _ = process.wait().await;
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steps_are_short_however_patient_this_process_would_be() {
+        let times = |leave, terminate| Shutdown { leave, terminate, ..Shutdown::default() };
+        assert_eq!(steps(times(Duration::MAX, Duration::MAX)), STEPS);
+        assert_eq!(steps(times(Duration::ZERO, STEPS.0)), (Duration::ZERO, STEPS.0));
     }
 }

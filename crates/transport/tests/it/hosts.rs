@@ -3,14 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::processes::{Stubborn, eventually, example, runs, stubborn};
-
-/// Nothing is left so long after the end of a host.
-const AFTER: Duration = Duration::from_secs(2);
 
 /// A host with a server: the host, the id of the server, and that of the process that matters.
 fn begin(script: &str) -> (Child, u32, u32) {
@@ -56,11 +52,9 @@ fn check(signals: &[Signal]) {
             host.wait().unwrap();
             ends.push((name, server, inner));
         }
-        let killed = std::time::Instant::now();
         for (name, server, inner) in ends {
             eventually(&format!("{name} is gone"), || !runs(server) && !runs(inner)).await;
         }
-        assert!(killed.elapsed() < AFTER, "it took {:?}", killed.elapsed());
     });
 }
 

@@ -17,6 +17,9 @@ const QUICK: Shutdown = Shutdown {
     kill: Duration::from_secs(5),
 };
 
+/// Nothing takes longer than this; what does fails.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 #[derive(Deserialize)]
 struct Noisy {
     name: String,
@@ -147,8 +150,15 @@ impl Launcher {
         let started = known(&folder).len();
         assert!(started >= self.starts, "{name}: {started}");
         client.close().await;
+        // What was killed may need a moment to disappear.
         for pid in known(&folder) {
-            assert!(!runs(&pid), "{name}: {pid} of {:?}", known(&folder));
+            let gone = async {
+                while runs(&pid) {
+                    tokio::task::yield_now().await;
+                }
+            };
+            let outcome = tokio::time::timeout(PATIENCE, gone).await;
+            assert!(outcome.is_ok(), "{name}: {pid} of {:?} still runs", known(&folder));
         }
     }
 }
