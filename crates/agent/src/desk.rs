@@ -31,11 +31,11 @@ struct Inner {
     journal: Journal,
     /// Counts changes.
     changed: watch::Sender<u64>,
-    keeper: OnceLock<Box<dyn Keeper>>,
+    keeper: OnceLock<Box<dyn DeskKeeper>>,
 }
 
 /// Who writes down what waits.
-pub(crate) trait Keeper: Send + Sync {
+pub(crate) trait DeskKeeper: Send + Sync {
     /// Writes down what waits in a run, which has changed.
     fn keep(&self, run: &RunId);
 
@@ -193,7 +193,7 @@ impl Desk {
     }
 
     /// Who writes down what waits.
-    pub(crate) fn kept_by(&self, keeper: impl Keeper + 'static) {
+    pub(crate) fn kept_by(&self, keeper: impl DeskKeeper + 'static) {
         // Set once, by the session that made the desk.
         let _ = self.0.keeper.set(Box::new(keeper));
     }

@@ -61,7 +61,7 @@ struct Book {
     pages: Arc<Mutex<Vec<[usize; 3]>>>,
 }
 
-impl Keeper for Book {
+impl DeskKeeper for Book {
     fn keep(&self, run: &RunId) {
         let (all, seen) = (self.desk.to_keep_of(run).len(), self.desk.pending_of(run).len());
         self.pages.lock().unwrap().push([all, seen, self.journal.entries().len()]);

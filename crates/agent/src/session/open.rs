@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::feed::{Feed, FeedSink};
 use super::live::Live;
 use super::{Inner, Session, SessionOptions, State, no_session, short_title, unreadable};
-use crate::desk::{Desk, Keeper, PendingView};
+use crate::desk::{Desk, DeskKeeper, PendingView};
 use crate::error::AgentError;
 use crate::host::Host;
 use crate::journal::{Authorization, Journal};
@@ -60,7 +60,7 @@ impl Session {
 
     /// Writes the questions of a run down whenever they change, and puts those of an earlier process on the desk.
     fn keep_questions(&self) {
-        self.0.desk.kept_by(Questions(Arc::downgrade(&self.0)));
+        self.0.desk.kept_by(KeptQuestions(Arc::downgrade(&self.0)));
         let current = self.lock().current.clone();
         if let Some(live) = current {
             let (left, lost) = live.left_requests();
@@ -104,9 +104,9 @@ fn state(host: &Host, record: SessionRecord, options: SessionOptions) -> Result<
 }
 
 /// Keeps the questions of a session with their runs.
-struct Questions(Weak<Inner>);
+struct KeptQuestions(Weak<Inner>);
 
-impl Keeper for Questions {
+impl DeskKeeper for KeptQuestions {
     fn keep(&self, run: &RunId) {
         let Some(session) = self.0.upgrade().map(Session) else { return };
         let current = session.lock().current.clone();
